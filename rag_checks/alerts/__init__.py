@@ -1,0 +1,1 @@
+"""Telling people: messages, the outbox, Slack."""

@@ -1,0 +1,1 @@
+"""How to ask a bot: HTTP, OpenAI-compatible chat, Python callable."""

@@ -1,0 +1,1 @@
+"""The built-in bot, its handbook and its logs."""

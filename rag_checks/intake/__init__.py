@@ -1,0 +1,1 @@
+"""How conversations come in: sources, formats, sampling."""

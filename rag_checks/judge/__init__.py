@@ -1,0 +1,1 @@
+"""Who grades: the OpenAI-compatible client, the offline judge, prompts."""

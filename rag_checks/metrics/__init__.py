@@ -1,0 +1,1 @@
+"""What is graded: the registry and every metric."""

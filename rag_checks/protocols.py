@@ -1,0 +1,160 @@
+"""What the evaluation needs of a judge, a bot and a reply cache: protocols and the judge's tasks.
+
+A judge answers four small tasks; every judged metric is computed from their answers. An answer is
+taken apart once and all its claims are checked in one call, so five metrics cost at most four calls:
+
+=====================  ===============================================  =================================
+task                   what it is given                                 what it says
+=====================  ===============================================  =================================
+ANALYSE_ANSWER         question, answer, history                        claims, noncommittal, questions
+ANALYSE_REFERENCE      question, reference                              claims (cached for ever)
+CHECK_CONTEXTS         question, contexts, claims, answer/reference     each claim supported? each context
+                                                                        useful?
+COMPARE_CLAIMS         question, both texts, both claim lists           each claim stated by the other side?
+=====================  ===============================================  =================================
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rag_checks.records import EvalItem, JudgeIdentity, Language, Record, Response, Usage
+
+
+class Task(StrEnum):
+    """What a judge can be asked."""
+
+    ANALYSE_ANSWER = "analyse_answer"
+    ANALYSE_REFERENCE = "analyse_reference"
+    CHECK_CONTEXTS = "check_contexts"
+    COMPARE_CLAIMS = "compare_claims"
+
+
+class JudgeRequest(Record):
+    """One task on one text, in the language of the text.
+
+    `inputs` holds JSON values only: `question`, `answer`, `reference` (str), `history` (list of
+    {role, content}), `contexts` (list of str), `answer_claims`, `reference_claims` (lists of str),
+    `rate_contexts` (bool). What a task does not use is absent.
+    """
+
+    task: Task
+    language: Language
+    inputs: dict[str, Any]
+
+
+class Output(BaseModel):
+    """Base of replies: strict types, so `"yes"`, `9` or `NaN` where a bool is asked is an error."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class AnswerAnalysis(Output):
+    """Reply to ANALYSE_ANSWER."""
+
+    noncommittal: bool = Field(description="The answer evades or says it does not know.")
+    claims: list[str] = Field(description="Self-contained factual statements of the answer; [] if none.")
+    questions: list[str] = Field(description="Questions this answer would be the answer to, in its language.")
+
+
+class ReferenceAnalysis(Output):
+    """Reply to ANALYSE_REFERENCE."""
+
+    claims: list[str]
+
+
+class ClaimVerdict(Output):
+    """One claim judged; the reason comes before the verdict."""
+
+    id: int = Field(description="1-based position of the claim in the list that was sent.")
+    reason: str
+    supported: bool
+
+
+class ContextVerdict(Output):
+    """One context judged."""
+
+    id: int = Field(description="1-based position of the context in the list that was sent.")
+    reason: str
+    useful: bool = Field(description="Helps to arrive at the reference (or, without one, at the answer).")
+
+
+class ContextCheck(Output):
+    """Reply to CHECK_CONTEXTS: every id sent comes back exactly once, in each list."""
+
+    answer_claims: list[ClaimVerdict] = Field(default_factory=list)
+    reference_claims: list[ClaimVerdict] = Field(default_factory=list)
+    contexts: list[ContextVerdict] = Field(default_factory=list)
+
+
+class ClaimComparison(Output):
+    """Reply to COMPARE_CLAIMS: answer claims supported by the reference, and the reverse."""
+
+    answer_claims: list[ClaimVerdict]
+    reference_claims: list[ClaimVerdict]
+
+
+OUTPUTS: dict[Task, type[Output]] = {
+    Task.ANALYSE_ANSWER: AnswerAnalysis,
+    Task.ANALYSE_REFERENCE: ReferenceAnalysis,
+    Task.CHECK_CONTEXTS: ContextCheck,
+    Task.COMPARE_CLAIMS: ClaimComparison,
+}
+
+
+class JudgeReply(Record):
+    """A validated reply and who gave it."""
+
+    output: AnswerAnalysis | ReferenceAnalysis | ContextCheck | ClaimComparison
+    identity: JudgeIdentity
+    usage: Usage = Usage()
+    flags: tuple[str, ...] = Field((), description="E.g. repaired, contexts_split.")
+
+
+class Judge(Protocol):
+    """A model that grades. Safe to call concurrently from one event loop."""
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Who would grade now (before any reply: returned_model None)."""
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """Answer one task.
+
+        Raises:
+            JudgeError: this judgement failed for good (recorded as judge_error).
+            JudgeUnavailable: retries or deadline used up (recorded as judge_error; many of them stop the run).
+            JudgeFatal: no call can work (key, model, quota): stop the run.
+        """
+
+    async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:
+        """Semantic similarity in 0..1 of each pair."""
+
+    async def close(self) -> None:
+        """Free connections."""
+
+
+class Bot(Protocol):
+    """The bot under watch. Safe to call concurrently from one event loop."""
+
+    async def ask(self, item: EvalItem) -> Response:
+        """Ask one question as a user would.
+
+        Raises:
+            BotError: no usable answer (kinds: timeout, refused, http, schema, empty, reported, raised).
+        """
+
+    async def close(self) -> None:
+        """Free connections."""
+
+
+class ReplyCache(Protocol):
+    """Keeps good judge replies so that nothing is paid twice. Synchronous and safe across processes."""
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The stored reply, or None."""
+
+    def put(self, key: str, reply: dict[str, Any]) -> None:
+        """Store a reply, committed on return; a key already there is left as it is."""

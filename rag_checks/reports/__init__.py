@@ -1,0 +1,1 @@
+"""What people open: charts and the HTML report."""

@@ -1,0 +1,1 @@
+"""What RAG Checks remembers: SQLAlchemy tables, reads and writes by intent, migrations."""

@@ -1,0 +1,1 @@
+"""What the scores mean: statistics, expectations, drift, diagnosis."""
