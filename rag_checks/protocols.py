@@ -125,7 +125,7 @@ class Judge(Protocol):
 
         Raises:
             JudgeError: this judgement failed for good (recorded as judge_error).
-            JudgeUnavailable: retries or deadline used up (recorded as judge_error; many of them stop the run).
+            JudgeUnavailable: retries or deadline used up (recorded as judge_error; many stop the run).
             JudgeFatal: no call can work (key, model, quota): stop the run.
         """
 
