@@ -15,12 +15,13 @@ COMPARE_CLAIMS         question, both texts, both claim lists           each cla
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rag_checks.records import EvalItem, JudgeIdentity, Language, Record, Response, Usage
+from rag_checks.records import EvalItem, JudgeIdentity, Language, OutboxMessage, Record, Response, Usage
 
 
 class Task(StrEnum):
@@ -158,3 +159,20 @@ class ReplyCache(Protocol):
 
     def put(self, key: str, reply: dict[str, Any]) -> None:
         """Store a reply, committed on return; a key already there is left as it is."""
+
+
+class Outbox(Protocol):
+    """Messages waiting for people. Every method commits before it returns; safe across processes."""
+
+    def enqueue(self, message: OutboxMessage) -> OutboxMessage:
+        """Insert the message; when `message_id` exists already, leave it and return what is stored."""
+
+    def claim(self, message_id: str, now: datetime) -> OutboxMessage | None:
+        """Take a message to send it: state becomes `sending`, `attempts` is counted up.
+
+        Takes a pending one whose `not_before` has come, or one left in `sending` by a sender that died
+        (`attempts` is above 1 then: look it up before sending again). None when there is nothing to do.
+        """
+
+    def update(self, message: OutboxMessage) -> None:
+        """Write back state, last_error, not_before, remote_id and sent_at."""

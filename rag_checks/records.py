@@ -354,6 +354,41 @@ class RunSummary(Record):
     report_url: str | None = None
 
 
+class OutboxMessage(Record):
+    """A message to people, written before it is sent so that a crash neither loses nor doubles it."""
+
+    message_id: str = Field(description="`{eval_run_id}:{kind}`: the same run never gets two.")
+    eval_run_id: str | None
+    kind: Literal["digest", "broken"]
+    channel: str | None = Field(None, description="None: the webhook's own channel, or nobody (printed).")
+    payload: dict[str, Any] = Field(description="`text` and `blocks` as Slack takes them.")
+    attachment: str | None = Field(None, description="Path of a picture to upload into the thread.")
+    state: Literal["pending", "sending", "sent", "failed", "uncertain", "printed"] = "pending"
+    attempts: int = 0
+    not_before: AwareDatetime | None = None
+    last_error: str | None = None
+    remote_id: str | None = Field(None, description="Slack's ts of the message.")
+    created_at: AwareDatetime
+    sent_at: AwareDatetime | None = None
+
+
+class Quarantined(Record):
+    """A line of input that could not be read; its text stays in its file."""
+
+    file: str
+    line: int = Field(ge=0, description="1-based; 0 when the whole file is meant.")
+    offset: int = Field(ge=0, description="Byte offset of the line in the decompressed file.")
+    reason: str
+
+
+class SampledTurn(Record):
+    """A turn picked for grading and how."""
+
+    turn: Turn
+    stratum: str
+    weight: float = Field(gt=0, description="N_h / n_h of its stratum.")
+
+
 def content_hash(value: Any) -> str:
     """SHA-256 hex of the canonical JSON of `value`."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
