@@ -221,6 +221,7 @@ class EvalRun(Record):
     counts: dict[str, int] = Field(
         default_factory=dict, description="read, quarantined, duplicates, in_window, sampled, golden, …"
     )
+    problem: str | None = Field(None, description="Why the run could not grade what it planned, for people.")
     created_at: AwareDatetime
     finished_at: AwareDatetime | None = None
 
