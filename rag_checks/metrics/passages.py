@@ -56,8 +56,7 @@ def match(item: EvalItem, response: Response) -> Match | None:
     """Find the gold passages among the retrieved ones; None when nothing recorded allows to compare them.
 
     A retrieved passage is gold when its id equals, or when it contains the quote whatever the layout
-    (`text.squeeze`), so chunks cut anew still count. Passages found empty-handed (nothing retrieved at all)
-    match nothing.
+    (`text.squeeze`), so chunks cut anew still count.
     """
     passages = _passages(response)
     gold = _gold(item, texts_recorded=any(passage.texts for passage in passages))
