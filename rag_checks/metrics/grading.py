@@ -1,0 +1,176 @@
+"""Grading one case: which metrics apply, their outcomes, and one Score each, always (P1)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_checks import text
+from rag_checks.errors import JudgeError, JudgeUnavailable
+from rag_checks.metrics.exam import Exam
+from rag_checks.metrics.registry import REGISTRY, Metric, Outcome, say
+from rag_checks.metrics.smalltalk import is_smalltalk
+from rag_checks.protocols import Judge, JudgeReply, Task
+from rag_checks.records import Case, EvalItem, Score, ScoreStatus, Usage
+
+# Evidence is for people looking into one case: enough of a reply to see what was wrong with it.
+_RAW_KEPT = 2000
+_MESSAGE_KEPT = 300
+
+_Settled = tuple[ScoreStatus, Outcome]
+
+
+async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], judge: Judge) -> list[Score]:
+    """One Score for every metric, in the order given, whatever happens to the judge or the bot.
+
+    The judge is asked at most four tasks and one batch of similarities, all shared. The usage of a shared
+    call is booked once, on the first metric in registry order that wanted it, so sums over scores are what
+    was really spent. A judged score carries the identity of the last reply it read, without one that of the
+    judge as it stands.
+
+    Raises:
+        JudgeFatal: no call can work; calls still in flight are cancelled.
+    """
+    excuses = [_excuse(metric, case) for metric in metrics]
+    applicable = [metric for metric, excuse in zip(metrics, excuses, strict=True) if excuse is None]
+    replies: dict[Task, JudgeReply] = {}
+    graded: list[_Settled] = []
+    if applicable:
+        exam = Exam(case, judge, {ask for metric in applicable for ask in metric.asks})
+        graded = await _grade_all(exam, applicable)
+        replies = exam.replies
+    usage = _booked(applicable, replies)
+    outcomes = iter(graded)
+    scores = []
+    for metric, excuse in zip(metrics, excuses, strict=True):
+        status, outcome = excuse or next(outcomes)
+        read = [replies[task] for task in metric.tasks if task in replies and excuse is None]
+        flags = sorted({flag for reply in read for flag in reply.flags})
+        scores.append(
+            Score(
+                eval_run_id=eval_run_id,
+                case_id=case.case_id,
+                metric=metric.name,
+                metric_version=metric.version,
+                value=outcome.value,
+                status=status,
+                reason=outcome.reason,
+                evidence={**outcome.evidence, "flags": flags} if flags else outcome.evidence,
+                judge=(read[-1].identity if read else judge.identity) if metric.judged else None,
+                usage=usage.pop(metric.name, Usage()),
+            )
+        )
+    return scores
+
+
+async def _grade_all(exam: Exam, metrics: Sequence[Metric]) -> list[_Settled]:
+    """Outcomes of metrics side by side; on a fatal error, or when cancelled, nothing is left running."""
+    tasks = [asyncio.create_task(_grade(exam, metric)) for metric in metrics]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await exam.close()
+
+
+async def _grade(exam: Exam, metric: Metric) -> _Settled:
+    try:
+        outcome = await metric.grade(exam)
+    except (JudgeError, JudgeUnavailable) as error:
+        return ScoreStatus.JUDGE_ERROR, _judge_failed(exam, error)
+    status = ScoreStatus.NOT_APPLICABLE if outcome.value is None else ScoreStatus.OK
+    return status, outcome
+
+
+def _judge_failed(exam: Exam, error: JudgeError | JudgeUnavailable) -> Outcome:
+    kind = error.kind if isinstance(error, JudgeError) else "unavailable"
+    evidence: dict[str, Any] = {
+        "error_kind": kind,
+        "error": text.clean(str(error))[:_MESSAGE_KEPT],
+    }
+    if isinstance(error, JudgeError) and error.raw is not None:
+        evidence["raw"] = text.clean(error.raw)[:_RAW_KEPT]
+    reason = say(exam.language, zh=f"评判失败（{kind}）", en=f"The judgement failed ({kind})")
+    return Outcome(None, reason, evidence)
+
+
+def _booked(metrics: Sequence[Metric], replies: Mapping[Task, JudgeReply]) -> dict[str, Usage]:
+    """Usage by metric name: each reply's on the first metric, in registry order, that wanted it."""
+    order = {name: place for place, name in enumerate(REGISTRY)}
+    by_order = sorted(metrics, key=lambda metric: order.get(metric.name, len(order)))
+    booked: dict[str, Usage] = {}
+    for task, reply in replies.items():
+        payer = next(metric.name for metric in by_order if task in metric.tasks)
+        booked[payer] = booked.get(payer, Usage()) + reply.usage
+    return booked
+
+
+def _excuse(metric: Metric, case: Case) -> _Settled | None:
+    """Why a metric cannot be asked of a case, None when it can.
+
+    What the item lacks comes first, so that an outage of the bot changes no count of applicable cases.
+    """
+    lacking = _item_lacks(metric, case)
+    if lacking is not None:
+        return ScoreStatus.NOT_APPLICABLE, Outcome(None, lacking)
+    failure = _bot_failure(case)
+    if failure is not None:
+        return ScoreStatus.BOT_ERROR, failure
+    for need in metric.needs:
+        if not _is_of_item(need) and not any(
+            getattr(case.response, name) is not None for name in need.split("|")
+        ):
+            return ScoreStatus.NOT_APPLICABLE, Outcome(None, _not_recorded(case, need))
+    return None
+
+
+def _item_lacks(metric: Metric, case: Case) -> str | None:
+    if metric.judged and is_smalltalk(case.item.user_input):
+        return say(
+            case.language, zh="寒暄或没有内容，不是问题", en="Small talk or a blank message, not a question"
+        )
+    for need in metric.needs:
+        if _is_of_item(need) and not any(_says_something(getattr(case.item, n)) for n in need.split("|")):
+            return _not_recorded(case, need)
+    if metric.answerable_only and case.item.answerable is False:
+        return say(
+            case.language,
+            zh="问题本就无法回答，由 refusal_correctness 评判",
+            en="The item is unanswerable; refusal_correctness grades it",
+        )
+    return None
+
+
+def _is_of_item(need: str) -> bool:
+    return need.partition("|")[0] in EvalItem.model_fields
+
+
+def _says_something(value: Any) -> bool:
+    """Whether a field of an item is set: blank text and an empty list of gold are not; False is."""
+    return bool(value.strip() if isinstance(value, str) else value) or value is False
+
+
+def _not_recorded(case: Case, need: str) -> str:
+    fields = need.split("|")
+    return say(
+        case.language, zh=f"没有记录 {' 或 '.join(fields)}", en=f"{' or '.join(fields)} is not recorded"
+    )
+
+
+def _bot_failure(case: Case) -> Outcome | None:
+    """The failure of the bot, None when it said anything, or said nothing without an error."""
+    response = case.response
+    if response is None:
+        kind, words = "not_asked", None
+    elif response.response is None or not response.response.strip():
+        if response.response is not None and response.error is None and response.error_kind is None:
+            return None
+        kind, words = response.error_kind or "unknown", response.error
+    else:
+        return None
+    evidence: dict[str, Any] = {"error_kind": kind}
+    if words:
+        evidence["error"] = text.clean(words)[:_MESSAGE_KEPT]
+    reason = say(case.language, zh=f"机器人没有作答（{kind}）", en=f"The bot did not answer ({kind})")
+    return Outcome(None, reason, evidence)
