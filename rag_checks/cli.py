@@ -177,7 +177,7 @@ def doctor(
 ) -> None:
     """Check store, monitor files, sources, judge, bot and Slack, and say what is wrong and how to mend it."""
     from rag_checks.pipeline.health import doctor as examine  # noqa: PLC0415
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_doctor  # noqa: PLC0415
 
     findings = examine(Settings.from_env(), monitor)
@@ -196,7 +196,7 @@ def config_check(
 ) -> None:
     """Check monitor files; every mistake is named with file, line, key and fix."""
     from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets  # noqa: PLC0415
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_env()
     paths: list[Path] = []
@@ -231,7 +231,7 @@ def config_schema() -> None:
 @config_app.command("show")
 def config_show(monitor: MonitorArgument) -> None:
     """Print a monitor with every default filled in."""
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
 
     _print_json(Settings.from_env().monitor(monitor).model_dump(mode="json", exclude={"directory"}))
 
@@ -239,7 +239,7 @@ def config_show(monitor: MonitorArgument) -> None:
 @db_app.command("upgrade")
 def db_upgrade() -> None:
     """Bring the store to this version's schema."""
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.store import upgrade  # noqa: PLC0415
 
     before, after = upgrade(Settings.from_env().store_url)
@@ -249,7 +249,7 @@ def db_upgrade() -> None:
 @db_app.command("status")
 def db_status() -> None:
     """Show the store's schema and this version's."""
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.store import head_revision, schema_revision  # noqa: PLC0415
 
     have, want = schema_revision(Settings.from_env().store_url), head_revision()
@@ -263,7 +263,7 @@ def demo_history(
 ) -> None:
     """Write the demo bot's logs and run every night before the shown one; nights already done are kept."""
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
 
     with err.status("starting") as status:
         history = load_history(Settings.from_env(), defect=defect, progress=status.update)
@@ -284,7 +284,7 @@ def demo_night() -> None:
 def demo_show() -> None:
     """Show what the demo's night found, and what to do next."""
     from rag_checks.pipeline.demo import shown_night  # noqa: PLC0415
-    from rag_checks.pipeline.settings import Settings  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_next_steps, print_run  # noqa: PLC0415
 
     summary, files, message = shown_night(Settings.from_env())

@@ -221,7 +221,9 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[st
 
 
 def _suggest(given: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
+    # difflib rates minimun nearer to minimum_n than to minimum; a typo rarely changes the length.
+    close.sort(key=lambda name: abs(len(name) - len(given)))
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(set(known)))}"
 
 

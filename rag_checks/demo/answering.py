@@ -45,10 +45,10 @@ _LOOKS = {
 }  # fmt: skip
 # A kind of question and the sign of a sentence that answers it.
 _KINDS = (
-    (re.compile(r"多少|几|多久|多长|多大|什么时候|何时|上限|哪天|how many|how much|how long|how far|how often|when|what time|limit|cost", re.I), re.compile(r"\d|[一二三四五六两]个|[一二三两][周天]|\b(?:one|two|three|six)\b")),
-    (re.compile(r"链接|网址|地址|在哪|哪里|where|link|server", re.I), re.compile(r"example\.com|前台|front desk")),
-    (re.compile(r"谁|审批|要谁|who|approve", re.I), re.compile(r"审批|批准|主管|专员|approve")),
-    (re.compile(r"怎么|如何|\bhow (?:do|to|can)\b|where do", re.I), re.compile(r"example\.com|提交|填写|申请|登记|预订|联系")),
+    (re.compile(r"多少|几|多久|多长|多大|什么时候|何时|上限|哪天|how many|how much|how long|how far|how often|when|what time|limit|cost", re.IGNORECASE), re.compile(r"\d|[一二三四五六两]个|[一二三两][周天]|\b(?:one|two|three|six)\b")),
+    (re.compile(r"链接|网址|地址|在哪|哪里|where|link|server", re.IGNORECASE), re.compile(r"example\.com|前台|front desk")),
+    (re.compile(r"谁|审批|要谁|who|approve", re.IGNORECASE), re.compile(r"审批|批准|主管|专员|approve")),
+    (re.compile(r"怎么|如何|\bhow (?:do|to|can)\b|where do", re.IGNORECASE), re.compile(r"example\.com|提交|填写|申请|登记|预订|联系")),
 )  # fmt: skip
 _MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
 _SECOND = 0.85  # a second sentence this close to the best is said too
@@ -81,7 +81,9 @@ def is_refusal(answer: str) -> bool:
     return answer.startswith(("抱歉", "Sorry"))
 
 
-def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, str]], language: Language) -> str | None:
+def look_up(
+    query: str, passages: Sequence[Passage], named: Sequence[dict[str, str]], language: Language
+) -> str | None:
     """The asked cell of a person's row, or who has the asked duty; None when no row fits and nobody was named.
 
     `named` are the people the query names: with one named and the cell not found, the answer says so.
@@ -95,7 +97,11 @@ def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, s
     if field is None:
         return refusal(language)
     for row in rows:
-        if {person["name"], person["pinyin"]} & set(row.cells) and _is_row_of(row, person) and (cell := row.cell(field)):
+        if (
+            {person["name"], person["pinyin"]} & set(row.cells)
+            and _is_row_of(row, person)
+            and (cell := row.cell(field))
+        ):
             return _SAY[language][field].format(name=name, cell=_in_language(cell, field, language))
     zh, en = _FIELD_WORDS[field]
     if language == "zh":
@@ -105,7 +111,9 @@ def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, s
 
 def asked_field(query: str) -> str | None:
     """The column of the staff table a query asks for; None when it asks for none of them."""
-    return next((field for field, pattern in _FIELDS.items() if re.search(pattern, query, re.IGNORECASE)), None)
+    return next(
+        (field for field, pattern in _FIELDS.items() if re.search(pattern, query, re.IGNORECASE)), None
+    )
 
 
 def extract(
@@ -123,7 +131,10 @@ def extract(
         if covered < _MIN_COVERAGE:
             continue
         topical = 0.5 * intent.startswith(re.split("[#@]", passage.passage_id)[0])
-        scored = [(covered + topical + score / found[0][1] + _fit(query, sentence, index), sentence) for sentence in said]
+        scored = [
+            (covered + topical + score / found[0][1] + _fit(query, sentence, index), sentence)
+            for sentence in said
+        ]
         top = max(value for value, _ in scored)
         if top > best[0]:
             best = (top, [s for value, s in scored if value >= _SECOND * top][:2])

@@ -84,7 +84,9 @@ def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = No
         ConfigError: neither or both are given, the file is missing or not like that, no such release.
     """
     if (deployed is None) == (release is None):
-        raise ConfigError("the demo bot needs exactly one of the options `deployed` and `release`", key="bot.options")
+        raise ConfigError(
+            "the demo bot needs exactly one of the options `deployed` and `release`", key="bot.options"
+        )
     answered = _bot(release or _deployed_release(deployed or "")).answer(item.user_input, item.history)
     return Response(
         response=answered["answer"],
@@ -109,7 +111,9 @@ def _deployed_release(deployed: str) -> str:
     try:
         release = json.loads(path.read_text(encoding="utf-8"))["release"]
     except FileNotFoundError as error:
-        raise ConfigError("not there; `rag-checks demo` writes it", file=str(path), key="bot.options.deployed") from error
+        raise ConfigError(
+            "not there; `rag-checks demo` writes it", file=str(path), key="bot.options.deployed"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError('must hold JSON like {"release": "release-1"}', file=str(path)) from error
     return str(release)

@@ -38,13 +38,14 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _FOLLOW_UP = re.compile(
-    r"^(那|还是|然后|and\b|what if\b|what about\b)|[他她它]|呢[？?]?$|\b(his|her|it|that person)\b", re.IGNORECASE
+    r"^(那|还是|然后|and\b|what if\b|what about\b)|[他她它]|呢[？?]?$|\b(his|her|it|that person)\b",
+    re.IGNORECASE,
 )
 _SHORT = {"zh": 12, "en": 5}  # words of a question that may lean on the one before without saying so
 
 # How people say it → how the handbook says it.
 _SYNONYMS = {
-    "发工资": "发薪日 发放", "发钱": "发薪日 发放 工资", "哪天发薪": "发薪日 发放", "工资几号": "发薪日 发放", 
+    "发工资": "发薪日 发放", "发钱": "发薪日 发放 工资", "哪天发薪": "发薪日 发放", "工资几号": "发薪日 发放",
     "设置": "安装客户端 服务器地址", "wifi": "无线网", "彩打": "彩色打印", "连接失败": "连不上", "电脑坏": "电脑故障", "开不了机": "电脑故障",
     "领证": "婚假 登记结婚", "结婚可以": "婚假", "生孩子": "产假", "老婆": "陪产假", "去世": "丧假", "打车": "市内交通 打车费",
     "吃晚饭": "晚餐", "吃饭": "用餐", "午饭": "午餐 食堂", "被锁": "账号 锁定 密码", "忘带": "忘带 门禁卡", "没带门禁卡": "忘带", "上班": "工作时间", "在家办公": "居家办公", "订会议室": "会议室预订",
@@ -63,7 +64,9 @@ def guess_intent(question: str) -> str:
     if _GREETING.fullmatch(asked):
         return SMALL_TALK
     counts = {
-        intent: sum((1 + ("_" in keyword)) * _holds(asked, keyword.replace("_", " ")) for keyword in keywords.split())
+        intent: sum(
+            (1 + ("_" in keyword)) * _holds(asked, keyword.replace("_", " ")) for keyword in keywords.split()
+        )
         for intent, keywords in _KEYWORDS.items()
     }
     counts[EMPLOYEE_LOOKUP] += 2 * bool(people_in(question))
@@ -110,8 +113,14 @@ def _complete(asked: str, history: Sequence[Message]) -> str:
     """A follow-up question with the person or the topic it leaves out, taken from the latest message that has one."""
     previous = next((message.content for message in reversed(history) if message.role == "user"), "")
     if (named := people_in(asked)) and (before := people_in(previous)):
-        return previous.replace(before[0]["name"], named[0]["name"]).replace(before[0]["pinyin"], named[0]["pinyin"])
+        return previous.replace(before[0]["name"], named[0]["name"]).replace(
+            before[0]["pinyin"], named[0]["pinyin"]
+        )
     for message in reversed(history):
         if found := people_in(message.content):
-            return f"{found[0]['name']} {asked}" if text.language_of(asked) == "zh" else f"{found[0]['pinyin']} {asked}"
+            return (
+                f"{found[0]['name']} {asked}"
+                if text.language_of(asked) == "zh"
+                else f"{found[0]['pinyin']} {asked}"
+            )
     return f"{previous} {asked}"

@@ -8,8 +8,8 @@ from rag_checks.pipeline.health import doctor
 from rag_checks.pipeline.plan import plan_for_dag_run, plan_night
 from rag_checks.pipeline.run import run_night
 from rag_checks.pipeline.runs import find_run
-from rag_checks.pipeline.settings import Settings
 from rag_checks.pipeline.summary import summarise
+from rag_checks.settings import Settings
 
 __all__ = [
     "Settings",

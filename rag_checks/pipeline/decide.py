@@ -6,8 +6,8 @@ from rag_checks import verdicts
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import EvalRun
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.verdicts.expectations import check as check_expectations
 

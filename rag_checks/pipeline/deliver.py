@@ -9,9 +9,9 @@ from rag_checks import reports
 from rag_checks.alerts import broken, deliver, digest, sender_from_env
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
-from rag_checks.pipeline.settings import Settings
 from rag_checks.pipeline.summary import report_name, summarise
 from rag_checks.records import Level, OutboxMessage, RunSummary
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 

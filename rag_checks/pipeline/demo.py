@@ -9,9 +9,9 @@ from rag_checks.monitor import Monitor
 from rag_checks.pipeline.deliver import ReportFiles, report_files
 from rag_checks.pipeline.run import run_night
 from rag_checks.pipeline.runs import nightly_run_id
-from rag_checks.pipeline.settings import Settings
 from rag_checks.pipeline.summary import summarise
 from rag_checks.records import OutboxMessage, RunSummary
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 DEMO_MONITOR = "employee_help"

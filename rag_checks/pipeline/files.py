@@ -15,8 +15,8 @@ from rag_checks.judge import open_judge
 from rag_checks.judge.agreement import Agreement, agreement, agreement_note
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.pipeline.items import read_answered
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import Case, EvalItem, Response, Score, ScoreStatus
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.text import language_of
 from rag_checks.verdicts import Estimate, estimate

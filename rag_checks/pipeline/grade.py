@@ -10,8 +10,8 @@ from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor, OpenAIJudge
 from rag_checks.pipeline.runs import main_release, stored_run, wanted_metrics
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 

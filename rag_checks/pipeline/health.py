@@ -14,8 +14,8 @@ from rag_checks.judge import open_judge
 from rag_checks.monitor import Monitor
 from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets
 from rag_checks.pipeline.plan import load_golden
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import EvalItem
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 STALE_AFTER = timedelta(hours=36)

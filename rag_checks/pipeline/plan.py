@@ -11,8 +11,8 @@ from rag_checks.intake import Collected, collect, night_window, resolve_night
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.items import read_items
 from rag_checks.pipeline.runs import main_release, nightly_run_id, wanted_metrics
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import Case, EvalItem, EvalRun, GoldenSet, Response, SampledTurn
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.text import language_of
 

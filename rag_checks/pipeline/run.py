@@ -12,8 +12,8 @@ from rag_checks.pipeline.decide import check
 from rag_checks.pipeline.deliver import ReportFiles, alert, report
 from rag_checks.pipeline.grade import evaluate_shard, reconcile
 from rag_checks.pipeline.plan import plan_night
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import EvalRun, OutboxMessage
+from rag_checks.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from rag_checks import metrics
 from rag_checks.errors import StoreError
 from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import Case, EvalRun
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 

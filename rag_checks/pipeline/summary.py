@@ -4,8 +4,8 @@ from rag_checks import verdicts
 from rag_checks.errors import StoreError
 from rag_checks.judge.agreement import agreement_note
 from rag_checks.monitor import Monitor
-from rag_checks.pipeline.settings import Settings
 from rag_checks.records import GradedCase, RunSummary, Usage
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 WORST_ITEMS = 10
