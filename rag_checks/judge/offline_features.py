@@ -40,7 +40,8 @@ FEATURES = (
     "new_names",  # names in the answer that neither the question nor the reference has
 )
 _NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
-_SENTENCE_MARK = re.compile(r"[。！？!?]|\.\s")
+_SENTENCES = re.compile(r"[a-z]{3,}[.!?]\s+[A-Z]\w+ \w+ \w+")
+_IN_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # the kind of thing, as encyclopedias name pages: Turner (painter)
 _HAN = re.compile(r"[㐀-鿿]")
 _MAX_ALIASES = 200
 
@@ -51,13 +52,13 @@ def aliases(reference: str) -> tuple[str, ...]:
 
     Only short Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户) are not lists.
     """
-    if "/" not in reference or "://" in reference or _HAN.search(reference) or _SENTENCE_MARK.search(reference.strip(". ")):
-        if "/" not in reference or _HAN.search(reference) or "://" in reference or reference.count("/") < 2:  # noqa: PLR2004
-            return (reference,)
-    parts = [part.strip() for part in reference.split("/")]
-    kept = [part for part in parts if sum(char.isalnum() for char in part) > 1 or (part.isdigit() and len(parts) == 1)]
-    if not kept or all(part.isdigit() for part in kept):
-        return (reference,)
+    plain = _IN_BRACKETS.sub("", reference).strip() or reference
+    if "/" not in plain or "://" in plain or _HAN.search(plain) or _SENTENCES.search(plain):
+        return (plain,)
+    parts = [_IN_BRACKETS.sub("", part).strip() or part for part in reference.split("/")]
+    if all(part.isdigit() and len(part) <= 2 for part in parts):  # noqa: PLR2004 - 24/7 and 1/2
+        return (plain,)
+    kept = [part for part in parts if sum(char.isalnum() for char in part) > 1] or [plain]
     return tuple(dict.fromkeys(kept))[:_MAX_ALIASES]
 
 

@@ -16,7 +16,7 @@ _EN_FUNCTION = frozenset(
     "might must of in on at to for from by with as about into over under than then so if and or but not no nor "
     "also just very too more most some any all each which who whom whose what when where why how s t d ll re ve m "
     "get got say said call called name named know known one please yes ok okay sure well such same other while "
-    "because during until up out off only both own i'm it's".split()
+    "because during cannot cant dont doesnt isnt arent wasnt wont allowed until up out off only both own i'm it's".split()
 )
 _ZH_FUNCTION = frozenset(
     "的 了 着 过 地 得 是 在 有 和 与 及 或 或者 以及 并 并且 而 而且 但 但是 不过 也 都 就 才 还 又 再 很 非常 更 最 "
@@ -24,7 +24,7 @@ _ZH_FUNCTION = frozenset(
     "到 由 于 以 为 为了 因为 所以 如果 则 即 等 等等 吗 呢 吧 啊 呀 哦 哪 哪个 哪些 哪里 哪儿 什么 谁 怎么 怎样 如何 "
     "为什么 多少 几 多久 多长 多大 是否 能否 可否 是不是 能不能 可不可以 有没有 请问 请 一个 一些 一下 个 位 名 上 下 里 "
     "中 内 外 时 时候 后 前 来 去 会 要 能 能够 可 可以 可能 应 应该 应当 需 需要 须 必须 让 使 用 通过 进行 按 按照 "
-    "根据 规定 目前 现在 已 已经 均 每 各 该 此 本 当 不 没 没有 无 未 非 别 勿 好 的话 您好 你好 谢谢 一般 通常 大概 大约 左右 "
+    "根据 规定 目前 现在 已 已经 均 每 各 该 此 本 当 不 没 没有 无 未 非 别 勿 好 不能 不可 不可以 不予 不得 不用 不必 不需 不需要 无需 无须 不会 不要 不行 不是 不支持 不再 不许 不允许 可以 允许 支持 是的 的话 您好 你好 谢谢 一般 通常 大概 大约 左右 "
     "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 点 月 年 日 天 第".split()
 )
 # Words that say what kind of thing is asked or named; alone they identify nothing.
@@ -76,6 +76,13 @@ _OPPOSITES = tuple(
         (r"\balways\b", r"\bnever\b|\bsometimes\b"),
     )
 )  # fmt: skip
+
+
+_REPLY = r"(?:不是的?|不能的?|不可以的?|不行|不会|不用|不需要|可以的?|能的?|会的|是的?|对的?|行|需要|支持|允许|yes|no|nope|yeah|you can(?:not|'t)?|you may(?: not)?|it (?:is|does)(?: not|n't)?)"
+_OPENING = re.compile(rf"^\W*(?:抱歉|对不起|sorry)?\W*{_REPLY}[，,。.!！;；]\s*(?=\w)")
+_SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
+_EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
+_NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 
 
 def stem(word: str) -> str:
@@ -145,10 +152,28 @@ class Text:
         return frozenset(found)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Words that point at one person, place, product or code; normalised."""
+        found = [word.casefold() for word in _EN_NAME.findall(self.raw)]
+        found += [word for word in self.words if not word.isalpha() and not _HAN.match(word)]
+        if _HAN.search(self.raw):
+            import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
+
+            found += [word.casefold() for word, tag in rjieba.tag(self.raw) if tag in _NAME_TAGS and len(word) > 1]
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
     def negations(self) -> int:
-        """How many negating words there are, questions such as 是不是 aside."""
+        """How many negating words there are; questions such as 是不是 and an opening "No," do not count."""
         plain = _ZH_ASKING.sub("", self.folded)
+        if not self.is_short_reply:
+            plain = _OPENING.sub("", plain)
         return len(_ZH_NEGATION.findall(plain)) + len(_EN_NEGATION.findall(plain))
+
+    @cached_property
+    def is_short_reply(self) -> bool:
+        """Nothing but yes, no, 可以, 不能 and the like."""
+        return bool(_SHORT_REPLY.match(self.folded))
 
     @cached_property
     def sides(self) -> tuple[int, ...]:
