@@ -1,0 +1,210 @@
+"""The offline judge's verdicts on claims: stated by an answer, supported by contexts, contexts useful.
+
+Each verdict is a pair (holds, reason). A fitted model weighs string features; rules about numbers, negation and
+opposites overrule it, because no weight of word overlap makes 3 days equal to 3 hours.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from rag_checks import text as texts
+from rag_checks.judge.offline_features import (
+    FEATURES,
+    aliases,
+    closest_alias,
+    core,
+    features,
+    negation_differs,
+    opposite,
+    recall,
+)
+from rag_checks.judge.offline_text import Text, analyse
+from rag_checks.records import Language
+
+Finding = tuple[bool, str]
+
+# Shares of words from which texts are taken to speak of one matter, or one to support the other. Set by reading
+# examples, not fitted: a claim of three content words may miss none, one of four may miss one.
+_SAME_MATTER = 0.5
+_WITHIN = 0.6
+_SUPPORT = 0.7
+_USEFUL = 0.5
+_NAME_FOUND = 0.7
+_POLAR = re.compile(
+    r"[吗么]\W*$|能否|是否|可否|能不能|可不可以|是不是|有没有|要不要|需不需要"
+    r"|^\W*(?:can|could|may|is|are|was|were|do|does|did|will|would|should|has|have|am|must)\b"
+)
+
+
+class Model(NamedTuple):
+    """The shipped logistic model."""
+
+    version: str
+    weights: tuple[float, ...]
+    bias: float
+    threshold: float
+
+    def probability(self, values: Sequence[float]) -> float:
+        """That people would call the answer right, 0..1."""
+        total = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return 1 / (1 + math.exp(-total))
+
+
+@cache
+def model() -> Model:
+    """The model of `offline_model.json`, its weights in the order of FEATURES."""
+    stored = json.loads(resources.files("rag_checks.judge").joinpath("offline_model.json").read_text("utf-8"))
+    weights = tuple(float(stored["weights"][name]) for name in FEATURES)
+    return Model(stored["version"], weights, float(stored["bias"]), float(stored["threshold"]))
+
+
+def say(language: Language, english: str, chinese: str) -> str:
+    """The reason in the item's language."""
+    return chinese if language == "zh" else english
+
+
+def contradiction(reference: str, claim: str, answer: str, question: str, language: Language) -> str | None:
+    """Why a claim speaks against a reference claim, or None.
+
+    `claim` is the part of the answer nearest to the reference claim; a number counts as missing only when the whole
+    answer lacks it, or when the nearest part gives another one in its place.
+    """
+    wanted, said, whole = analyse(reference), analyse(claim), analyse(answer)
+    near = recall(wanted.content, (), said) >= _SAME_MATTER or is_polar(question) or not wanted.words
+    for quantity in wanted.quantities:
+        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
+            return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
+    if near and negation_differs(wanted, said):
+        return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
+    if near and opposite(wanted, said):
+        return say(language, "says the opposite of the reference (before/after, free/charged, …)", "与参考答案意思相反")
+    return None
+
+
+def is_polar(question: str) -> bool:
+    """The question asks for yes or no."""
+    return bool(_POLAR.search(texts.normalise(question)))
+
+
+def nearest(reference: str, claims: Sequence[str], question: str) -> str:
+    """The claim that shares most with a reference claim: its words first, then its numbers."""
+    wanted, asked = analyse(reference), analyse(question)
+    kernel = core(wanted, asked)
+
+    def fit(claim: str) -> tuple[float, float]:
+        said = analyse(claim)
+        return recall(wanted.content, (), said) + recall(kernel, (), said), recall((), wanted.quantities, said)
+
+    return max(claims, key=fit)
+
+
+def stated(question: str, reference: str, answer: str, claims: Sequence[str], language: Language) -> tuple[Finding, str]:
+    """Is a reference claim stated by an answer? Returns the verdict and the answer claim it rests on ("" for none)."""
+    if not claims:
+        return (False, say(language, "the answer states nothing", "回答没有陈述任何事实")), ""
+    form = closest_alias(reference, question, answer)
+    best = nearest(form, claims, question)
+    against = contradiction(form, best, answer, question, language)
+    if against:
+        return (False, against), best
+    if is_polar(question) and analyse(best).is_short_reply:
+        return (True, say(language, "same yes or no as the reference", "是非判断与参考答案一致")), best
+    chance = model().probability(features(question, form, answer))
+    holds = chance >= model().threshold
+    return (holds, say(language, f"string match {chance:.2f}", f"字面匹配度 {chance:.2f}")), best
+
+
+def compare(
+    question: str, answer: str, answer_claims: Sequence[str], reference: str, reference_claims: Sequence[str], language: Language
+) -> tuple[list[Finding], list[Finding]]:
+    """Verdicts on the answer's claims (supported by the reference) and on the reference's (stated by the answer).
+
+    A claim that only adds detail counts as supported when the answer states the whole reference and the claim does
+    not contradict it: people call such answers right, and no string tells whether the detail is true.
+    """
+    verdicts = [stated(question, one, answer, answer_claims, language) for one in reference_claims]
+    complete = bool(verdicts) and all(holds for (holds, _), _ in verdicts)
+    supported: list[Finding] = []
+    for claim in answer_claims:
+        resting = [finding for finding, best in verdicts if best == claim]
+        if any(holds for holds, _ in resting):
+            supported.append((True, say(language, "says what the reference says", "与参考答案一致")))
+        elif complete:
+            supported.append((True, say(language, "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾")))
+        else:
+            supported.append(_within(question, claim, reference, resting, language))
+    return supported, [finding for finding, _ in verdicts]
+
+
+def _within(question: str, claim: str, reference: str, resting: Sequence[Finding], language: Language) -> Finding:
+    said, asked = analyse(claim), analyse(question)
+    new = [word for word in said.content if word not in asked.content_set]
+    form = closest_alias(reference, question, claim)
+    against = contradiction(form, claim, claim, question, language)
+    if against or (not new and not said.quantities):
+        return False, against or (resting[0][1] if resting else say(language, "repeats the question", "只重复了问题"))
+    if recall(new, said.quantities, analyse(form)) >= _WITHIN and len(aliases(reference)) == 1:
+        return True, say(language, "its words are in the reference", "内容包含在参考答案中")
+    return False, say(language, "not found in the reference", "参考答案中没有这一内容")
+
+
+def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Finding:
+    """Do the contexts support a claim? Its words, names and numbers must stand in one passage, not denied there."""
+    said = analyse(claim)
+    best, passage = 0.0, ""
+    for context in contexts:
+        if recall(said.content, said.quantities, analyse(context)) < _SUPPORT:
+            continue
+        for window in windows(context):
+            share = recall(said.content, said.quantities, analyse(window))
+            if share > best:
+                best, passage = share, window
+    if best < _SUPPORT:
+        return False, say(language, "no passage has enough of its words", "没有段落包含足够的相关内容")
+    return _checked(said, analyse(passage), best, language)
+
+
+def _checked(said: Text, passage: Text, share: float, language: Language) -> Finding:
+    missing = [name for name in said.names if passage.has(name) < _NAME_FOUND and name not in passage.folded]
+    if missing:
+        return False, say(language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”")
+    if any(not passage.has_quantity(one) for one in said.quantities):
+        return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
+    closest = max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one)))
+    if negation_differs(said, analyse(closest)) or opposite(said, analyse(closest)):
+        return False, say(language, "the passage says the opposite", "段落的意思相反")
+    return True, say(language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中")
+
+
+def windows(context: str) -> list[str]:
+    """Up to three consecutive sentences at a time; a short context whole."""
+    parts = texts.sentences(context)
+    if len(parts) <= 3:  # noqa: PLR2004 - see the docstring
+        return [context]
+    return ["\n".join(parts[at : at + 3]) for at in range(len(parts) - 2)]
+
+
+def useful(question: str, targets: Sequence[str], context: str, language: Language) -> Finding:
+    """Does a context help to arrive at a target (a claim of the reference, else of the answer)?
+
+    It must hold the words or numbers that the target adds to the question, and the target's subject.
+    """
+    asked, given = analyse(question), analyse(context)
+    for target in targets:
+        form = closest_alias(target, question, context)
+        wanted = analyse(form)
+        kernel = [word for word in core(wanted, asked) if word not in asked.content_set]
+        subject = [word for word in wanted.content if word in asked.content_set] or asked.content
+        about = recall(subject, (), given)
+        if not kernel and not wanted.quantities:
+            hit = about >= _SUPPORT
+        else:
+            hit = recall(kernel, wanted.quantities, given) >= _USEFUL and about > 0
+        if hit:
+            return True, say(language, "has what the answer needs", "包含得出答案所需的内容")
+    return False, say(language, "has too little of what the answer needs", "缺少得出答案所需的内容")
