@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,14 +11,15 @@ from rag_checks import metrics as metric_registry
 from rag_checks.errors import ConfigError, SourceError
 from rag_checks.evaluation import evaluate
 from rag_checks.judge import open_judge
-from rag_checks.judge.agreement import Agreement, agreement, agreement_note
+from rag_checks.judge.agreement import Agreement, agreement
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.pipeline.items import read_answered
-from rag_checks.records import Case, EvalItem, Response, Score, ScoreStatus
+from rag_checks.pipeline.summary import agreement_note
+from rag_checks.records import Case, EvalItem, Response, Score, score_rows
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.text import language_of
-from rag_checks.verdicts import Estimate, estimate
+from rag_checks.verdicts.estimates import estimate
 
 MAX_PROBLEMS_SHOWN = 10
 
@@ -104,7 +104,8 @@ def evaluate_file(
         by_metric[score.metric].append(score)
     if output is not None:
         _write(output, memory.scores)
-    rows = [_row(name, scores) for name, scores in by_metric.items()]
+    by_id = {case.case_id: case for case in cases}
+    rows = [_row(name, by_id, scores) for name, scores in by_metric.items()]
     shown = [row for row in rows if row.n_not_applicable < row.n_total or metric_names]
     agreements = {}
     if label_field is not None:
@@ -205,7 +206,7 @@ def _case(item: EvalItem, response: Response, line: int) -> Case:
     )
 
 
-def _row(name: str, scores: Sequence[Score]) -> MetricRow:
+def _row(name: str, cases: Mapping[str, Case], scores: Sequence[Score]) -> MetricRow:
     statuses = Counter(score.status for score in scores)
     found: Estimate = estimate([score.value for score in scores if score.status is ScoreStatus.OK])
     n_ok, n_na = statuses[ScoreStatus.OK], statuses[ScoreStatus.NOT_APPLICABLE]

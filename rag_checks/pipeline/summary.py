@@ -2,9 +2,9 @@
 
 from rag_checks import verdicts
 from rag_checks.errors import StoreError
-from rag_checks.judge.agreement import agreement_note
+from rag_checks.judge.agreement import measured_agreement
 from rag_checks.monitor import Monitor
-from rag_checks.records import GradedCase, RunSummary, Usage
+from rag_checks.records import GradedCase, Language, RunSummary, Usage
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 
@@ -23,11 +23,6 @@ def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[R
         findings = store.findings(eval_run_id)
         graded = store.graded(eval_run_id)
         history = store.history(monitor.monitor, since=None, until=run.night)
-        levels = {
-            (night, verdict.metric, verdict.source): verdict.level
-            for night, verdict in store.verdict_history(monitor.monitor, until=run.night)
-            if verdict.slice == "all"
-        }
         expectations = store.expectations(eval_run_id)
     usage = sum((score.usage for case in graded for score in case.scores), start=Usage())
     summary = RunSummary(
@@ -39,13 +34,31 @@ def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[R
         verdicts=tuple(decided),
         findings=tuple(findings),
         expectations=tuple(expectations),
-        trends=tuple(verdicts.trends(history, monitor, run.night, levels)),
+        trends=tuple(verdicts.trends(history, monitor, run.night)),
         worst=tuple(_worst(graded, {case_id for finding in findings for case_id in finding.case_ids})),
         usage=usage,
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
         report_url=_report_url(monitor, eval_run_id),
     )
     return summary, graded
+
+
+def agreement_note(language: Language) -> str:
+    """What the offline judge is worth: its measured agreement with people, in one sentence."""
+    rows = [
+        row
+        for row in measured_agreement()["sets"]
+        if row["method"] == "offline judge"
+        and row["metric"] == "answer_correctness"
+        and row["slice"] == "all"
+    ]
+    figures = "; ".join(
+        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f} [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
+        for row in rows
+    )
+    if language == "zh":
+        return f"离线评委（只看字面，不用模型）；答案正确性与人工标注的一致性：{figures}"
+    return f"Offline judge (string features, no model); answer correctness against people's labels: {figures}"
 
 
 def report_name(eval_run_id: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rag_checks.records import GradedCase, Level, RunSummary, ScoreStatus, Verdict
+from rag_checks.records import GradedCase, Level, RunSummary, ScoreRow, Verdict, score_rows
 from rag_checks.reports.charts import LEVEL_COLOURS, trend_svg
 from rag_checks.reports.words import metric_label, word
-from rag_checks.verdicts import Estimate, estimate
+from rag_checks.verdicts.estimates import Estimate, estimate
 
 # About 4 kB an item: this keeps a report of a large night near 1 MB, which phones still open.
 MAX_ITEMS = 200
@@ -73,20 +73,11 @@ def intent_rows(graded: Sequence[GradedCase]) -> list[IntentRow]:
 
 
 def _means(cases: Sequence[GradedCase]) -> dict[str, Estimate]:
-    values: dict[str, list[tuple[float, float, str]]] = {}
-    for case in cases:
-        for score in case.scores:
-            if score.status is ScoreStatus.OK and score.value is not None:
-                cluster = case.case.conversation_id or case.case.case_id
-                values.setdefault(score.metric, []).append((score.value, case.case.weight, cluster))
-    return {
-        metric: estimate(
-            [value for value, _, _ in found],
-            weights=[weight for _, weight, _ in found],
-            clusters=[cluster for _, _, cluster in found],
-        )
-        for metric, found in values.items()
-    }
+    rows: dict[str, list[ScoreRow]] = {}
+    for graded in cases:
+        for row in score_rows({graded.case.case_id: graded.case}, graded.scores):
+            rows.setdefault(row.metric, []).append(row)
+    return {metric: estimate(found) for metric, found in rows.items()}
 
 
 def _columns(summary: RunSummary) -> list[str]:

@@ -66,6 +66,7 @@ runs = Table(
     Column("code_version", CleanText, nullable=False),
     Column("status", CleanText, nullable=False),
     Column("counts", Json, nullable=False),
+    Column("problem", CleanText),
     Column("created_at", Utc, nullable=False),
     Column("finished_at", Utc),
     Index(None, "monitor", "night"),

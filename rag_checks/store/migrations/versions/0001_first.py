@@ -89,6 +89,7 @@ def upgrade() -> None:
         sa.Column("code_version", sa.Text(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("counts", sa.Text(), nullable=False),
+        sa.Column("problem", sa.Text(), nullable=True),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("finished_at", TIME, nullable=True),
         sa.ForeignKeyConstraint(["judge"], ["judges.fingerprint"], name=op.f("fk_runs_judges")),
