@@ -25,23 +25,23 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/installed: constraints.txt pyproject.toml
-	@PYTHON=$(PYTHON) docker/install.sh $(VENV)
+	@PYTHON=$(PYTHON) scripts/install.sh $(VENV)
 	@touch $@
 
 .PHONY: install
 install: $(VENV)/installed ## virtual environment with everything, from constraints.txt
 
 $(AIRFLOW_HOME)/ready: $(VENV)/installed
-	@PATH=$(BIN):$$PATH docker/prepare-airflow.sh
+	@PATH=$(BIN):$$PATH scripts/prepare-airflow.sh
 	@touch $@
 
 .PHONY: demo
 demo: $(AIRFLOW_HOME)/ready ## one night of the demo monitor through Airflow: offline, no key needed
-	@PATH=$(BIN):$$PATH docker/demo.sh
+	@PATH=$(BIN):$$PATH scripts/demo.sh
 
 .PHONY: up
 up: $(AIRFLOW_HOME)/ready ## Airflow on 127.0.0.1 with the demo DAGs
-	@PATH=$(BIN):$$PATH docker/up.sh
+	@PATH=$(BIN):$$PATH scripts/up.sh
 
 .PHONY: test
 test: $(VENV)/installed ## the test suite

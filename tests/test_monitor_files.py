@@ -69,7 +69,12 @@ def test_intent_limits_are_laid_over_the_target(tmp_path: Path) -> None:
         (("Asia/Shanghai", "Asia/Shanghi"), 4, "time_zone", "unknown time zone"),
         (("language: zh", "language: cn"), 3, "language", "(got 'cn')"),
         (("monitor: shop_help", "monitor: Shop Help"), 1, "monitor", "(got 'Shop Help')"),
-        (("{minimum: 0.7}", "{minimum: 0.7, minium: 1}"), 17, "targets.0.intents.returns.minium", "'minimum'"),
+        (
+            ("{minimum: 0.7}", "{minimum: 0.7, minium: 1}"),
+            17,
+            "targets.0.intents.returns.minium",
+            "'minimum'",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_file_line_key_and_fix(
@@ -86,7 +91,11 @@ def test_a_mistake_is_named_with_file_line_key_and_fix(
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     """Nobody mends a file one message at a time."""
-    text = GOOD.replace("title:", "titel:").replace("minimum: 0.8", "minimum: high").replace("${SHOP_LOGS}", "${NOPE}")
+    text = (
+        GOOD.replace("title:", "titel:")
+        .replace("minimum: 0.8", "minimum: high")
+        .replace("${SHOP_LOGS}", "${NOPE}")
+    )
     with pytest.raises(ConfigError) as caught:
         load_monitor(write(tmp_path, text), ENVIRON)
     assert len(str(caught.value).splitlines()) == 3

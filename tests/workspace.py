@@ -81,7 +81,9 @@ def make_workspace(
         }
         for number, (question, (answer, passage, intent)) in enumerate(FACTS.items())
     ]
-    golden.append({"item_id": "g-un", "user_input": "公司股价是多少", "answerable": False, "expected_intent": "other"})
+    golden.append(
+        {"item_id": "g-un", "user_input": "公司股价是多少", "answerable": False, "expected_intent": "other"}
+    )
     write_jsonl(folder / "golden.jsonl", golden)
     config = {
         "monitor": "toy",
@@ -136,7 +138,16 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-_CLOCKS = {"created_at", "finished_at", "sent_at", "claimed_at", "answered_at", "latency_ms", "attempts", "stored_at"}
+_CLOCKS = {
+    "created_at",
+    "finished_at",
+    "sent_at",
+    "claimed_at",
+    "answered_at",
+    "latency_ms",
+    "attempts",
+    "stored_at",
+}
 
 
 def table_rows(store_url: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -84,7 +84,9 @@ _EN_NUMERAL = re.compile(
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
-_EN_UNIT = "|".join(sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True))
+_EN_UNIT = "|".join(
+    sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
+)
 _QUANTITY = re.compile(
     rf"(?<![a-z0-9.])([¥$€]\s?)?(\d+(?:\.\d+)?)(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
     rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9])"
@@ -99,7 +101,9 @@ _DATE_ZH = re.compile(r"(?:(\d{4})年)?(?<!\d)(\d{1,2})月(?:份|(\d{1,2})[日�
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _MONTH = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS)
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_DATE_EN = re.compile(rf"\b{_DAY}(?: of)? ({_MONTH})\b|\b({_MONTH})\.? {_DAY}(?![\d:])|\b({_MONTH})\.?(?=,? [12]\d{{3}}\b)")
+_DATE_EN = re.compile(
+    rf"\b{_DAY}(?: of)? ({_MONTH})\b|\b({_MONTH})\.? {_DAY}(?![\d:])|\b({_MONTH})\.?(?=,? [12]\d{{3}}\b)"
+)
 _YEAR_ZH = re.compile(r"(?<!\d)([12]\d{3})年")
 _SCALES = {"百": 100, "千": 1000, "k": 1000, "thousand": 1000, "万": 10**4, "million": 10**6,
            "亿": 10**8, "billion": 10**9}  # fmt: skip
@@ -134,7 +138,11 @@ def arabic(text: str) -> str:
 
 def _chinese(match: re.Match[str]) -> str:
     prefix, numeral, decimals, unit = match.groups()
-    vague = numeral in _MORE_THAN_NUMBERS or (numeral == "一" and unit == "点") or (numeral == "十" and unit == "分")
+    vague = (
+        numeral in _MORE_THAN_NUMBERS
+        or (numeral == "一" and unit == "点")
+        or (numeral == "十" and unit == "分")
+    )
     scale_only = not any(char in _ZH_DIGIT or char == "十" for char in numeral)
     plain_number = len(numeral) > 1 or bool(prefix) or bool(unit)
     value = chinese_number(numeral) if plain_number and not vague and not scale_only else None

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from rag_checks.judge.offline_text import Text, analyse
 from rag_checks.text import language_of, normalise
 
-_ASKS_NUMBER = re.compile(r"几|多少|多久|多长|多大|多高|何时|什么时候|哪天|哪年|\b(?:how (?:many|much|long|old|far|often)|when|what (?:time|year|date))\b")
+_ASKS_NUMBER = re.compile(
+    r"几|多少|多久|多长|多大|多高|何时|什么时候|哪天|哪年|\b(?:how (?:many|much|long|old|far|often)|when|what (?:time|year|date))\b"
+)
 _NAME_WORDS = 4  # a name or a number with what it counts; more words are a statement
 _TAKEN_UP = 0.7
 

@@ -28,7 +28,9 @@ _ZH_FUNCTION = frozenset(
     "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 点 月 年 日 天 第".split()
 )
 # Words that say what kind of thing is asked or named; alone they identify nothing.
-_GENERIC = frozenset("成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split())
+_GENERIC = frozenset(
+    "成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split()
+)
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'&-][a-z0-9]+)*")
 _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿]")
 _SYNONYMS = {
@@ -100,7 +102,9 @@ def fold(text: str) -> str:
     """Normalised text with digits for number words and Latin letters without accents."""
     text = texts.normalise(text)
     if not text.isascii() and not _HAN.search(text):
-        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+        text = "".join(
+            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
+        )
     return arabic(text)
 
 
@@ -133,7 +137,11 @@ class Text:
     @cached_property
     def content(self) -> tuple[str, ...]:
         """Different content words in order; all words when nothing but function words is there."""
-        kept = tuple(dict.fromkeys(word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION))
+        kept = tuple(
+            dict.fromkeys(
+                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
+            )
+        )
         return kept or tuple(dict.fromkeys(self.words))
 
     @cached_property
@@ -159,7 +167,9 @@ class Text:
         if _HAN.search(self.raw):
             import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
 
-            found += [word.casefold() for word, tag in rjieba.tag(self.raw) if tag in _NAME_TAGS and len(word) > 1]
+            found += [
+                word.casefold() for word, tag in rjieba.tag(self.raw) if tag in _NAME_TAGS and len(word) > 1
+            ]
         return tuple(dict.fromkeys(found))
 
     @cached_property

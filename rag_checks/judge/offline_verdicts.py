@@ -77,12 +77,20 @@ def contradiction(reference: str, claim: str, answer: str, question: str, langua
     wanted, said, whole = analyse(reference), analyse(claim), analyse(answer)
     near = recall(wanted.content, (), said) >= _SAME_MATTER or is_polar(question) or not wanted.words
     for quantity in wanted.quantities:
-        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
+        if (
+            said.rivals_of(quantity)
+            and not said.has_quantity(quantity)
+            and (near or not whole.has_quantity(quantity))
+        ):
             return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
     if near and negation_differs(wanted, said):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
     if near and opposite(wanted, said):
-        return say(language, "says the opposite of the reference (before/after, free/charged, …)", "与参考答案意思相反")
+        return say(
+            language,
+            "says the opposite of the reference (before/after, free/charged, …)",
+            "与参考答案意思相反",
+        )
     return None
 
 
@@ -98,12 +106,16 @@ def nearest(reference: str, claims: Sequence[str], question: str) -> str:
 
     def fit(claim: str) -> tuple[float, float]:
         said = analyse(claim)
-        return recall(wanted.content, (), said) + recall(kernel, (), said), recall((), wanted.quantities, said)
+        return recall(wanted.content, (), said) + recall(kernel, (), said), recall(
+            (), wanted.quantities, said
+        )
 
     return max(claims, key=fit)
 
 
-def stated(question: str, reference: str, answer: str, claims: Sequence[str], language: Language) -> tuple[Finding, str]:
+def stated(
+    question: str, reference: str, answer: str, claims: Sequence[str], language: Language
+) -> tuple[Finding, str]:
     """Is a reference claim stated by an answer? Returns the verdict and the answer claim it rests on ("" for none)."""
     if not claims:
         return (False, say(language, "the answer states nothing", "回答没有陈述任何事实")), ""
@@ -120,7 +132,12 @@ def stated(question: str, reference: str, answer: str, claims: Sequence[str], la
 
 
 def compare(
-    question: str, answer: str, answer_claims: Sequence[str], reference: str, reference_claims: Sequence[str], language: Language
+    question: str,
+    answer: str,
+    answer_claims: Sequence[str],
+    reference: str,
+    reference_claims: Sequence[str],
+    language: Language,
 ) -> tuple[list[Finding], list[Finding]]:
     """Verdicts on the answer's claims (supported by the reference) and on the reference's (stated by the answer).
 
@@ -135,19 +152,32 @@ def compare(
         if any(holds for holds, _ in resting):
             supported.append((True, say(language, "says what the reference says", "与参考答案一致")))
         elif complete:
-            supported.append((True, say(language, "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾")))
+            supported.append(
+                (
+                    True,
+                    say(
+                        language,
+                        "adds detail, does not contradict the reference",
+                        "补充细节，与参考答案不矛盾",
+                    ),
+                )
+            )
         else:
             supported.append(_within(question, claim, reference, resting, language))
     return supported, [finding for finding, _ in verdicts]
 
 
-def _within(question: str, claim: str, reference: str, resting: Sequence[Finding], language: Language) -> Finding:
+def _within(
+    question: str, claim: str, reference: str, resting: Sequence[Finding], language: Language
+) -> Finding:
     said, asked = analyse(claim), analyse(question)
     new = [word for word in said.content if word not in asked.content_set]
     form = closest_alias(reference, question, claim)
     against = contradiction(form, claim, claim, question, language)
     if against or (not new and not said.quantities):
-        return False, against or (resting[0][1] if resting else say(language, "repeats the question", "只重复了问题"))
+        return False, against or (
+            resting[0][1] if resting else say(language, "repeats the question", "只重复了问题")
+        )
     if recall(new, said.quantities, analyse(form)) >= _WITHIN and len(aliases(reference)) == 1:
         return True, say(language, "its words are in the reference", "内容包含在参考答案中")
     return False, say(language, "not found in the reference", "参考答案中没有这一内容")
@@ -172,13 +202,19 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
 def _checked(said: Text, passage: Text, share: float, language: Language) -> Finding:
     missing = [name for name in said.names if passage.has(name) < _NAME_FOUND and name not in passage.folded]
     if missing:
-        return False, say(language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”")
+        return False, say(
+            language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”"
+        )
     if any(not passage.has_quantity(one) for one in said.quantities):
         return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
-    closest = max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one)))
+    closest = max(
+        texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one))
+    )
     if negation_differs(said, analyse(closest)) or opposite(said, analyse(closest)):
         return False, say(language, "the passage says the opposite", "段落的意思相反")
-    return True, say(language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中")
+    return True, say(
+        language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中"
+    )
 
 
 def windows(context: str) -> list[str]:

@@ -207,12 +207,9 @@ def _case(item: EvalItem, response: Response, line: int) -> Case:
 
 
 def _row(name: str, cases: Mapping[str, Case], scores: Sequence[Score]) -> MetricRow:
-    statuses = Counter(score.status for score in scores)
-    found: Estimate = estimate([score.value for score in scores if score.status is ScoreStatus.OK])
-    n_ok, n_na = statuses[ScoreStatus.OK], statuses[ScoreStatus.NOT_APPLICABLE]
-    return MetricRow(
-        name, found.mean, found.low, found.high, n_ok, len(scores) - n_ok - n_na, n_na, len(scores)
-    )
+    found = estimate(score_rows(cases, scores))
+    counts = (found.n_ok, found.n_failed, found.n_not_applicable, found.n_total)
+    return MetricRow(name, found.mean, found.low, found.high, *counts)
 
 
 def _write(output: Path, scores: Sequence[Score]) -> None:

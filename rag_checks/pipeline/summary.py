@@ -53,7 +53,8 @@ def agreement_note(language: Language) -> str:
         and row["slice"] == "all"
     ]
     figures = "; ".join(
-        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f} [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
+        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f}"
+        f" [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
         for row in rows
     )
     if language == "zh":

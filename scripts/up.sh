@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Airflow standalone on 127.0.0.1 with the demo DAGs: scheduler, triggerer, web pages.
 set -euo pipefail
-source docker/airflow-secrets.sh
+source scripts/airflow-secrets.sh
 rag-checks demo history
 passwords=$AIRFLOW_HOME/simple_auth_manager_passwords.json.generated
 (
