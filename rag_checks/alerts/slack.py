@@ -139,7 +139,7 @@ class SlackBot:
             retry_handlers=[],  # its default sends again after a lost connection, which doubles messages
             logger=_silent_logger(),
         )
-        client.proxy = None  # urllib reads the same variables and, unlike the SDK, honours NO_PROXY
+        client.proxy = None  # the SDK takes HTTPS_PROXY for http too; urllib itself goes by the scheme
         return client
 
 
@@ -163,7 +163,7 @@ class SlackWebhook:
             retry_handlers=[],
             logger=_silent_logger(),
         )
-        client.proxy = None
+        client.proxy = None  # as for the bot
         body = {
             "text": payload["text"],
             "blocks": payload["blocks"],
