@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rag_checks.alerts import as_terminal
+from rag_checks.alerts.terminal import as_terminal
 from rag_checks.pipeline.deliver import ReportFiles
 from rag_checks.pipeline.files import FileResult
 from rag_checks.pipeline.health import Check
@@ -50,8 +50,7 @@ def print_run(
             out.print(f"    → {finding.next_step}", markup=False, style="dim")
     if message is not None:
         out.print(f"\n[bold]Slack message[/] ({_fate(message)})")
-        for line in as_terminal(message.payload).splitlines():
-            out.print(f"  │ {line}", markup=False)
+        out.print(as_terminal(message.payload), markup=False, end="")
     if files is not None:
         out.print(f"\nReport: {files.html}", markup=False)
 

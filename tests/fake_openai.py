@@ -104,7 +104,9 @@ def good_output(data: dict[str, Any]) -> dict[str, Any]:
     if "contexts" in data:
         source = " ".join(data["contexts"].values())
         output = {
-            name: _verdicts(data[name], source) for name in ("answer_claims", "reference_claims") if name in data
+            name: _verdicts(data[name], source)
+            for name in ("answer_claims", "reference_claims")
+            if name in data
         }
         if data.get("rate_contexts"):
             output["contexts"] = [
@@ -153,7 +155,13 @@ def spoilt(output: dict[str, Any], mode: str | None) -> str | None:
         case "trailing_comma":
             return text.replace("}]", "},]").replace("}", ",}")
         case "full_width":
-            return text.replace('"', "”").replace(": ", "：").replace(", ”", "，“").replace("{", "｛").replace("}", "｝")
+            return (
+                text.replace('"', "”")
+                .replace(": ", "：")
+                .replace(", ”", "，“")
+                .replace("{", "｛")
+                .replace("}", "｝")
+            )
         case "malformed":
             return text.replace('":', '" ', 1)
         case "empty":
@@ -199,7 +207,9 @@ class FakeOpenAI:
     def __enter__(self) -> "FakeOpenAI":
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self._server = uvicorn.Server(server_config(self))
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
         self._thread.start()
         while not self._server.started:
             time.sleep(0.01)
@@ -322,7 +332,9 @@ class FakeOpenAI:
         if mode == "zero":
             rows = [row | {"embedding": [0.0, 0.0]} for row in rows]
         await _reply(
-            send, 200, {"object": "list", "data": list(reversed(rows)), "usage": {"prompt_tokens": len(texts)}}
+            send,
+            200,
+            {"object": "list", "data": list(reversed(rows)), "usage": {"prompt_tokens": len(texts)}},
         )
 
 

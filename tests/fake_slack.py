@@ -114,6 +114,10 @@ class FakeSlack:
         """Let the next calls of a method go wrong, one after the other."""
         self._faults[method].extend(faults)
 
+    def forget_faults(self):
+        """From now on everything works."""
+        self._faults.clear()
+
     def count(self, method):
         """How often a method was called."""
         return self.calls.count(method)

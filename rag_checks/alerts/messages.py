@@ -63,6 +63,8 @@ def digest(summary: RunSummary, *, mention: str | None = None) -> Payload:
     if called and summary.level is Level.FAIL:
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": mentions(called)}})
     blocks.append(_headline(summary))
+    if summary.run.problem:
+        blocks.append(rich(section(words(cut(plain(summary.run.problem), 600, "…"), bold=True))))
     if summary.findings:
         blocks.append(_diagnosis(summary.findings, language))
     if summary.report_url:

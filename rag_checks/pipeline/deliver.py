@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from rag_checks import reports
-from rag_checks.alerts import broken, deliver, digest, sender_from_env
+from rag_checks.alerts.messages import broken, digest
+from rag_checks.alerts.outbox import post
+from rag_checks.alerts.slack import sender_from_env
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.summary import report_name, summarise
@@ -56,7 +58,7 @@ def alert(
 
     `auto` tells nobody about a backfill, nor when all is well and the monitor only tells problems.
 
-    Raises RunIncomplete before the run is checked, and what `alerts.deliver` raises when nobody was told.
+    Raises RunIncomplete before the run is checked, and what `alerts.outbox.post` raises when nobody was told.
     """
     now = now or datetime.now(UTC)
     summary, _ = summarise(monitor, settings, eval_run_id)
@@ -65,9 +67,7 @@ def alert(
     with Store.open(settings.store_url) as store:
         message = None
         if wanted == "yes" or (wanted == "auto" and _is_told(monitor, summary)):
-            message = store.outbox().enqueue(_message(monitor, settings, summary, now))
-            sender = sender_from_env(monitor.alerts, settings.environ)
-            message = deliver(store.outbox(), message.message_id, sender, now=now, save_dir=settings.unsent)
+            message = _post(store, monitor, settings, _message(monitor, settings, summary, now), now)
         store.save_run(summary.run.model_copy(update={"status": "done", "finished_at": now}))
         return message
 
@@ -78,19 +78,16 @@ def alert_broken(
     """Tell the team that the monitor itself is broken; once per monitor and night."""
     now = datetime.now(UTC)
     payload = broken(monitor.title or monitor.monitor, monitor.language, night, what, error, next_step)
+    message = OutboxMessage(
+        message_id=f"{monitor.monitor}-{night:%Y-%m-%d}:broken",
+        eval_run_id=None,
+        kind="broken",
+        channel=monitor.alerts.channel,
+        payload=payload,
+        created_at=now,
+    )
     with Store.open(settings.store_url) as store:
-        message = store.outbox().enqueue(
-            OutboxMessage(
-                message_id=f"{monitor.monitor}-{night:%Y-%m-%d}:broken",
-                eval_run_id=None,
-                kind="broken",
-                channel=monitor.alerts.channel,
-                payload=payload,
-                created_at=now,
-            )
-        )
-        sender = sender_from_env(monitor.alerts, settings.environ)
-        return deliver(store.outbox(), message.message_id, sender, now=now, save_dir=settings.unsent)
+        return _post(store, monitor, settings, message, now)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -101,6 +98,13 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _post(
+    store: Store, monitor: Monitor, settings: Settings, message: OutboxMessage, now: datetime
+) -> OutboxMessage:
+    sender = sender_from_env(monitor.alerts, settings.environ)
+    return post(store.outbox(), message, sender, now=now, save_dir=settings.unsent)
 
 
 def _is_told(monitor: Monitor, summary: RunSummary) -> bool:

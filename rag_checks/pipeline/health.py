@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from rag_checks.alerts import sender_from_env
+from rag_checks.alerts.slack import sender_from_env
 from rag_checks.bots import open_bot
 from rag_checks.errors import ConfigError, RagChecksError
 from rag_checks.judge import check as check_judge
