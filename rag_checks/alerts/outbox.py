@@ -212,4 +212,4 @@ def file_name(message_id: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,119}", name):
         return name
     digest = hashlib.sha256(message_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:80] + "-" + digest
+    return f"{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:80]}-{digest}".lstrip("-")
