@@ -33,6 +33,8 @@ FEATURES = (
     "negation_differs",
     "opposite",
     "refuses",
+    "sentence_recall",  # recall and core recall again, for references that repeat words of the question: sentences
+    "sentence_core_recall",
     "in_question",  # the reference's words are in the question: containment says little
     "new_words",  # log of the number of new words of the answer
     "reference_words",  # log of the number of content words of the reference
@@ -87,7 +89,8 @@ def negation_differs(first: Text, second: Text) -> bool:
 
 def opposite(first: Text, second: Text) -> bool:
     """The texts stand on two sides of a pair such as before/after or free/charged."""
-    return any(one * other < 0 for one, other in zip(first.sides, second.sides, strict=True))
+    sides = any(one * other < 0 for one, other in zip(first.sides, second.sides, strict=True))
+    return sides or any(one and other and not one & other for one, other in zip(first.frames, second.frames, strict=True))
 
 
 def contains(answer: Text, reference: Text) -> bool:
@@ -125,6 +128,7 @@ def features(question: str, reference: str, answer: str) -> list[float]:
     inside = contains(said, wanted)
     whole = recall(wanted.content, wanted.quantities, said)
     kernel_recall = recall(() if wanted.quantities and kernel == wanted.content and not wanted.words else kernel, wanted.quantities, said)
+    repeats = recall(wanted.content, wanted.quantities, asked)
     best = max((recall(kernel, wanted.quantities, analyse(one)) for one in sentences[:8]), default=0.0)
     names = {word for one in sentences[:4] for word in _NAME.findall(one)}
     strange = [word for word in names if word.casefold() not in wanted.folded and word.casefold() not in asked.folded]
@@ -151,7 +155,9 @@ def features(question: str, reference: str, answer: str) -> list[float]:
         negation_differs(wanted, said),
         opposite(wanted, said),
         noncommittal(question, answer),
-        recall(wanted.content, wanted.quantities, asked),
+        whole * repeats,
+        kernel_recall * repeats,
+        repeats,
         length,
         math.log1p(len(wanted.content)) / 2,
         len(new) <= 4 and kernel_recall < 0.01,  # noqa: PLR2004 - four words hold a name or a title

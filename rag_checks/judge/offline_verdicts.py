@@ -13,6 +13,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from rag_checks import text as texts
+from rag_checks.judge.offline_claims import clauses
 from rag_checks.judge.offline_features import (
     FEATURES,
     aliases,
@@ -34,6 +35,7 @@ _SAME_MATTER = 0.5
 _WITHIN = 0.6
 _SUPPORT = 0.7
 _USEFUL = 0.5
+_ABOUT = 0.34
 _NAME_FOUND = 0.7
 _POLAR = re.compile(
     r"[吗么]\W*$|能否|是否|可否|能不能|可不可以|是不是|有没有|要不要|需不需要"
@@ -69,21 +71,45 @@ def say(language: Language, english: str, chinese: str) -> str:
 
 
 def contradiction(reference: str, claim: str, answer: str, question: str, language: Language) -> str | None:
-    """Why a claim speaks against a reference claim, or None.
+    """Why a clause of the answer speaks against a clause of the reference, or None.
 
-    `claim` is the part of the answer nearest to the reference claim; a number counts as missing only when the whole
-    answer lacks it, or when the nearest part gives another one in its place.
+    A number counts as missing only when the whole answer lacks it, or when the clause gives another one in its place.
     """
-    wanted, said, whole = analyse(reference), analyse(claim), analyse(answer)
+    wanted, said, whole, asked = analyse(reference), analyse(claim), analyse(answer), analyse(question)
     near = recall(wanted.content, (), said) >= _SAME_MATTER or is_polar(question) or not wanted.words
-    for quantity in wanted.quantities:
-        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
-            return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
-    if near and negation_differs(wanted, said):
+    if _other_number(wanted, said, whole, near=near):
+        return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
+    if near and _denies(wanted, said, asked):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
     if near and opposite(wanted, said):
         return say(language, "says the opposite of the reference (before/after, free/charged, …)", "与参考答案意思相反")
+    known = asked.people | wanted.people
+    if said.people and known and not said.people & known and not any(name in said.squeezed for name in known):
+        return say(language, "speaks of somebody else", "说的是另一个人")
     return None
+
+
+def _other_number(wanted: Text, said: Text, whole: Text, *, near: bool) -> bool:
+    met = any(whole.has_quantity(one) for one in wanted.quantities)
+    for quantity in wanted.quantities:
+        if not quantity.unit and met:  # 1979-80 against 1979-1980: half of a pair of plain numbers proves nothing
+            continue
+        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
+            return True
+    return False
+
+
+def _denies(wanted: Text, said: Text, asked: Text) -> bool:
+    """One denies the other; negations that the question itself holds are only repeated ("who wrote I can't …")."""
+    if is_polar(asked.raw):
+        return negation_differs(wanted, said)
+    own, other = max(0, said.negations - asked.negations), max(0, wanted.negations - asked.negations)
+    bare = not other and recall(wanted.content, (), asked) == 0
+    if bare:  # the reference is a name or a phrase: only a negation in front of it denies it
+        position = max((said.folded.find(word) for word in wanted.content), default=-1)
+        own = analyse(said.folded[: max(position, 0)]).negations - asked.negations
+        return own > 0
+    return own % 2 != other % 2
 
 
 def is_polar(question: str) -> bool:
@@ -91,16 +117,16 @@ def is_polar(question: str) -> bool:
     return bool(_POLAR.search(texts.normalise(question)))
 
 
-def nearest(reference: str, claims: Sequence[str], question: str) -> str:
-    """The claim that shares most with a reference claim: its words first, then its numbers."""
+def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
+    """The candidate that shares most with a reference: words first, then numbers."""
     wanted, asked = analyse(reference), analyse(question)
     kernel = core(wanted, asked)
 
-    def fit(claim: str) -> tuple[float, float]:
-        said = analyse(claim)
+    def fit(candidate: str) -> tuple[float, float]:
+        said = analyse(candidate)
         return recall(wanted.content, (), said) + recall(kernel, (), said), recall((), wanted.quantities, said)
 
-    return max(claims, key=fit)
+    return max(candidates, key=fit)
 
 
 def stated(question: str, reference: str, answer: str, claims: Sequence[str], language: Language) -> tuple[Finding, str]:
@@ -109,14 +135,39 @@ def stated(question: str, reference: str, answer: str, claims: Sequence[str], la
         return (False, say(language, "the answer states nothing", "回答没有陈述任何事实")), ""
     form = closest_alias(reference, question, answer)
     best = nearest(form, claims, question)
-    against = contradiction(form, best, answer, question, language)
-    if against:
-        return (False, against), best
-    if is_polar(question) and analyse(best).is_short_reply:
+    said = [clause for claim in claims for clause in clauses(claim)]
+    for part in clauses(form):
+        against = contradiction(part, nearest(part, said, question), answer, question, language)
+        if against:
+            return (False, against), best
+    if _settled_by_polarity(question, form, best):
         return (True, say(language, "same yes or no as the reference", "是非判断与参考答案一致")), best
+    missing = _left_out(form, answer, question)
+    if missing:
+        return (False, say(language, f"leaves out: {missing}", f"遗漏：{missing}")), best
     chance = model().probability(features(question, form, answer))
     holds = chance >= model().threshold
     return (holds, say(language, f"string match {chance:.2f}", f"字面匹配度 {chance:.2f}")), best
+
+
+def _settled_by_polarity(question: str, reference: str, claim: str) -> bool:
+    """A yes-or-no question whose reference adds nothing to it: agreeing on yes or no is agreeing."""
+    if not is_polar(question):
+        return False
+    asked, wanted, said = analyse(question), analyse(reference), analyse(claim)
+    adds = recall(wanted.content, wanted.quantities, asked) < _SUPPORT and not wanted.is_short_reply
+    return not adds and (said.is_short_reply or recall(wanted.content, (), said) >= _ABOUT)
+
+
+def _left_out(reference: str, answer: str, question: str) -> str | None:
+    """The first clause of a reference of several clauses that the answer does not touch."""
+    parts = clauses(reference)
+    whole, asked = analyse(answer), analyse(question)
+    for part in parts if len(parts) > 1 else ():
+        wanted = analyse(part)
+        if recall(core(wanted, asked), wanted.quantities, whole) < _ABOUT:
+            return part
+    return None
 
 
 def compare(
