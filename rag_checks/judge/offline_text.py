@@ -25,7 +25,7 @@ _ZH_FUNCTION = frozenset(
     "为什么 多少 几 多久 多长 多大 是否 能否 可否 是不是 能不能 可不可以 有没有 请问 请 一个 一些 一下 个 位 名 上 下 里 "
     "中 内 外 时 时候 后 前 来 去 会 要 能 能够 可 可以 可能 应 应该 应当 需 需要 须 必须 让 使 用 通过 进行 按 按照 "
     "根据 规定 目前 现在 已 已经 均 每 各 该 此 本 当 不 没 没有 无 未 非 别 勿 好 不能 不可 不可以 不予 不得 不用 不必 不需 不需要 无需 无须 不会 不要 不行 不是 不支持 不再 不许 不允许 可以 允许 禁止 严禁 拒绝 支持 是的 的话 您好 你好 谢谢 一般 通常 大概 大约 左右 "
-    "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 点 月 年 日 天 第".split()
+    "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 然后 之后 以后 首先 最后 立即 马上 即可 就行 点 月 年 日 天 第".split()
 )
 # Of such words one text can mean only one: how often, which kind of day.
 _EXCLUSIVE = tuple(
@@ -56,7 +56,7 @@ _ZH_NEGATION = re.compile(
 )
 _ZH_ASKING = re.compile(r"是否|能否|可否|(\w{1,2})不\1|有没有|不知道|要不要|好吗")
 _EN_NEGATION = re.compile(
-    r"\b(?:not(?! only| just| later than| more than| less than| exceed)|cannot|never|neither|nor|none|without|nobody|no"
+    r"\b(?:not(?! only| just| later than| more than| less than| exceed)|cannot|never|neither|nor|none|without|nobody|ain't|(?:ca|do|wo|is|does|did|ai|was)nt|no"
     r"(?! later than| more than| less than| longer than|\.)|non(?=-)|prohibited|forbidden|refuse[sd]?|den(?:y|ies|ied))\b|n't\b"
 )
 _OPPOSITES = tuple(
@@ -95,6 +95,10 @@ _PERSON_TAGS = frozenset({"nr", "nrfg"})
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 
 
+_SAME_TIMES = {"第二天": "次日", "翌日": "次日", "半年": "6个月", "半小时": "30分钟", "半个小时": "30分钟", "half an hour": "30 minutes"}
+_SAME_TIME = re.compile("|".join(_SAME_TIMES))
+
+
 def stem(word: str) -> str:
     """A light English stem: plural, -ing, -ed and -ly endings cut, so that inflections meet."""
     if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - shorter words are other words
@@ -111,7 +115,7 @@ def fold(text: str) -> str:
     text = texts.normalise(text)
     if not text.isascii() and not _HAN.search(text):
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
-    return arabic(text)
+    return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
 
 
 class Text:
@@ -164,13 +168,37 @@ class Text:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Words that point at one person, place, product or code; normalised."""
-        found = [word.casefold() for word in _EN_NAME.findall(self.raw)]
+        found = list(self.capitalised)
         found += [word for word in self.words if not word.isalpha() and not _HAN.match(word)]
-        if _HAN.search(self.raw):
-            import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
-
-            found += [word.casefold() for word, tag in rjieba.tag(self.raw) if tag in _NAME_TAGS and len(word) > 1]
+        found += [word.casefold() for word, tag in self._tagged if tag in _NAME_TAGS and len(word) > 1]
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def capitalised(self) -> tuple[str, ...]:
+        """English words with a capital inside a sentence, case-folded."""
+        return tuple(dict.fromkeys(word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw)))
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """Chinese personal names, as the dictionary's tagger sees them."""
+        return frozenset(word for word, tag in self._tagged if tag in _PERSON_TAGS and len(word) > 1)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Chinese content nouns, as the dictionary's tagger sees them."""
+        return frozenset(
+            _SYNONYMS.get(word, word)
+            for word, tag in self._tagged
+            if tag.startswith("n") and word not in _ZH_FUNCTION and word not in _GENERIC
+        )
+
+    @cached_property
+    def _tagged(self) -> list[tuple[str, str]]:
+        if not _HAN.search(self.raw):
+            return []
+        import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
+
+        return [(word, tag) for word, tag in rjieba.tag(self.folded) if _HAN.match(word)]
 
     @cached_property
     def negations(self) -> int:
@@ -198,15 +226,6 @@ class Text:
         return tuple(
             frozenset(at for at, option in enumerate(group) if option.search(self.folded)) for group in _EXCLUSIVE
         )
-
-    @cached_property
-    def people(self) -> frozenset[str]:
-        """Chinese personal names, as the dictionary's tagger sees them."""
-        if not _HAN.search(self.raw):
-            return frozenset()
-        import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
-
-        return frozenset(word for word, tag in rjieba.tag(self.raw) if tag in _PERSON_TAGS and len(word) > 1)
 
     def has(self, word: str) -> float:
         """How far a content word is in this text, 0..1: 1 as a word or inside the text, else by its best spelling."""
