@@ -56,7 +56,7 @@ _units("megabyte", 1, "兆 mb")
 _units("megabyte", 1024, "gb")
 _units("year_old", 1, "岁")
 _units("", 1, "个 份 张 条 件 项 种 级 页 台 套 层 楼 步 倍 折 期 轮 版 类 封 家 间 门 题 字 字符")
-_SYMBOLS = {"¥": "cny", "$": "usd", "€": "eur"}
+_SYMBOLS = {"第": "ordinal", "¥": "cny", "$": "usd", "€": "eur"}
 
 _ZH_DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _ZH_SCALE = {"十": 10, "百": 100, "千": 1000}
@@ -88,7 +88,7 @@ _EN_UNIT = "|".join(
     sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
 )
 _QUANTITY = re.compile(
-    rf"(?<![a-z0-9.])([¥$€]\s?)?(\d+(?:\.\d+)?)(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
+    rf"(?<![a-z0-9.])(第|[¥$€]\s?)?(\d+(?:\.\d+)?)(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
     rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9])"
 )
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?=\s?(?:-|~|–|—|至|到|to|or|or up to|或)\s?\d+(?:\.\d+)?\s?"

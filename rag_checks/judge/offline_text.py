@@ -16,7 +16,7 @@ _EN_FUNCTION = frozenset(
     "might must of in on at to for from by with as about into over under than then so if and or but not no nor "
     "also just very too more most some any all each which who whom whose what when where why how s t d ll re ve m "
     "get got say said call called name named know known one please yes ok okay sure well such same other while "
-    "because during cannot cant dont doesnt isnt arent wasnt wont allowed until up out off only both own i'm it's".split()
+    "because during cannot cant dont doesnt prohibited forbidden isnt arent wasnt wont allowed until up out off only both own i'm it's".split()
 )
 _ZH_FUNCTION = frozenset(
     "的 了 着 过 地 得 是 在 有 和 与 及 或 或者 以及 并 并且 而 而且 但 但是 不过 也 都 就 才 还 又 再 很 非常 更 最 "
@@ -24,13 +24,20 @@ _ZH_FUNCTION = frozenset(
     "到 由 于 以 为 为了 因为 所以 如果 则 即 等 等等 吗 呢 吧 啊 呀 哦 哪 哪个 哪些 哪里 哪儿 什么 谁 怎么 怎样 如何 "
     "为什么 多少 几 多久 多长 多大 是否 能否 可否 是不是 能不能 可不可以 有没有 请问 请 一个 一些 一下 个 位 名 上 下 里 "
     "中 内 外 时 时候 后 前 来 去 会 要 能 能够 可 可以 可能 应 应该 应当 需 需要 须 必须 让 使 用 通过 进行 按 按照 "
-    "根据 规定 目前 现在 已 已经 均 每 各 该 此 本 当 不 没 没有 无 未 非 别 勿 好 不能 不可 不可以 不予 不得 不用 不必 不需 不需要 无需 无须 不会 不要 不行 不是 不支持 不再 不许 不允许 可以 允许 支持 是的 的话 您好 你好 谢谢 一般 通常 大概 大约 左右 "
-    "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 点 月 年 日 天 第".split()
+    "根据 规定 目前 现在 已 已经 均 每 各 该 此 本 当 不 没 没有 无 未 非 别 勿 好 不能 不可 不可以 不予 不得 不用 不必 不需 不需要 无需 无须 不会 不要 不行 不是 不支持 不再 不许 不允许 可以 允许 禁止 严禁 拒绝 支持 是的 的话 您好 你好 谢谢 一般 通常 大概 大约 左右 "
+    "最多 最少 至少 属于 作为 问题 情况 相关 具体 需在 并在 由于 其中 叫 叫做 称为 知道 告诉 想 然后 之后 以后 首先 最后 立即 马上 即可 就行 点 月 年 日 天 第".split()
 )
+# Of such words one text can mean only one: how often, which kind of day.
+_EXCLUSIVE = tuple(
+    tuple(re.compile(option) for option in group)
+    for group in (
+        (r"每天|每日|\b(?:per|each|every|a) day\b|\bdaily\b", r"每周|每星期|\b(?:per|each|every|a) week\b|\bweekly\b",
+         r"每个?月|\b(?:per|each|every|a) month\b|\bmonthly\b", r"每年|\b(?:per|each|every|a) year\b|\bannual(?:ly)?\b|\byearly\b",
+         r"每次|\bper (?:trip|time|use)\b", r"每晚|\b(?:per|each|every|a) night\b|\bnightly\b"),
+    )
+)  # fmt: skip
 # Words that say what kind of thing is asked or named; alone they identify nothing.
-_GENERIC = frozenset(
-    "成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split()
-)
+_GENERIC = frozenset("成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split())
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'&-][a-z0-9]+)*")
 _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿]")
 _SYNONYMS = {
@@ -45,11 +52,11 @@ _SYNONYMS = {
 }  # fmt: skip
 _ZH_NEGATION = re.compile(
     r"不(?!仅|但|同|过|久|少|断|好意思|管|论|超过|超出|多于|高于|大于|少于|低于|小于|足|得不|晚于|迟于|早于|满|妨|止|到|然|可抗)"
-    r"|没(?!关系|问题)|无(?!论|线|锡|形|障碍|忧|人机)|未(?!来|婚|必)|禁止|严禁|谢绝|拒绝|勿|不得(?!不)|免(?=费|税|收)|停止"
+    r"|没(?!关系|问题)|无(?!论|理由|条件|线|锡|形|障碍|忧|人机)|未(?!来|婚|必)|禁止|严禁|谢绝|拒绝|勿|不得(?!不)|免(?=费|税|收)|停止"
 )
 _ZH_ASKING = re.compile(r"是否|能否|可否|(\w{1,2})不\1|有没有|不知道|要不要|好吗")
 _EN_NEGATION = re.compile(
-    r"\b(?:not(?! only| just| later than| more than| less than| exceed)|cannot|never|neither|nor|none|without|nobody|no"
+    r"\b(?:not(?! only| just| later than| more than| less than| exceed)|cannot|never|neither|nor|none|without|nobody|ain't|(?:ca|do|wo|is|does|did|ai|was)nt|no"
     r"(?! later than| more than| less than| longer than|\.)|non(?=-)|prohibited|forbidden|refuse[sd]?|den(?:y|ies|ied))\b|n't\b"
 )
 _OPPOSITES = tuple(
@@ -84,7 +91,12 @@ _REPLY = r"(?:不是的?|不能的?|不可以的?|不行|不会|不用|不需要
 _OPENING = re.compile(rf"^\W*(?:抱歉|对不起|sorry)?\W*{_REPLY}[，,。.!！;；]\s*(?=\w)")
 _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 _EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
+_PERSON_TAGS = frozenset({"nr", "nrfg"})
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
+
+
+_SAME_TIMES = {"第二天": "次日", "翌日": "次日", "半年": "6个月", "半小时": "30分钟", "半个小时": "30分钟", "half an hour": "30 minutes"}
+_SAME_TIME = re.compile("|".join(_SAME_TIMES))
 
 
 def stem(word: str) -> str:
@@ -102,10 +114,8 @@ def fold(text: str) -> str:
     """Normalised text with digits for number words and Latin letters without accents."""
     text = texts.normalise(text)
     if not text.isascii() and not _HAN.search(text):
-        text = "".join(
-            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
-        )
-    return arabic(text)
+        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
 
 
 class Text:
@@ -137,11 +147,7 @@ class Text:
     @cached_property
     def content(self) -> tuple[str, ...]:
         """Different content words in order; all words when nothing but function words is there."""
-        kept = tuple(
-            dict.fromkeys(
-                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
-            )
-        )
+        kept = tuple(dict.fromkeys(word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION))
         return kept or tuple(dict.fromkeys(self.words))
 
     @cached_property
@@ -162,15 +168,37 @@ class Text:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Words that point at one person, place, product or code; normalised."""
-        found = [word.casefold() for word in _EN_NAME.findall(self.raw)]
+        found = list(self.capitalised)
         found += [word for word in self.words if not word.isalpha() and not _HAN.match(word)]
-        if _HAN.search(self.raw):
-            import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
-
-            found += [
-                word.casefold() for word, tag in rjieba.tag(self.raw) if tag in _NAME_TAGS and len(word) > 1
-            ]
+        found += [word.casefold() for word, tag in self._tagged if tag in _NAME_TAGS and len(word) > 1]
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def capitalised(self) -> tuple[str, ...]:
+        """English words with a capital inside a sentence, case-folded."""
+        return tuple(dict.fromkeys(word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw)))
+
+    @cached_property
+    def people(self) -> frozenset[str]:
+        """Chinese personal names, as the dictionary's tagger sees them."""
+        return frozenset(word for word, tag in self._tagged if tag in _PERSON_TAGS and len(word) > 1)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Chinese content nouns, as the dictionary's tagger sees them."""
+        return frozenset(
+            _SYNONYMS.get(word, word)
+            for word, tag in self._tagged
+            if tag.startswith("n") and word not in _ZH_FUNCTION and word not in _GENERIC
+        )
+
+    @cached_property
+    def _tagged(self) -> list[tuple[str, str]]:
+        if not _HAN.search(self.raw):
+            return []
+        import rjieba  # noqa: PLC0415 - loads a dictionary on first use; imports must stay light
+
+        return [(word, tag) for word, tag in rjieba.tag(self.folded) if _HAN.match(word)]
 
     @cached_property
     def negations(self) -> int:
@@ -190,6 +218,13 @@ class Text:
         """For each pair of opposites (before/after, free/charged …): 1 or -1 for the side said, 0 for none or both."""
         return tuple(
             bool(first.search(self.folded)) - bool(second.search(self.folded)) for first, second in _OPPOSITES
+        )
+
+    @cached_property
+    def frames(self) -> tuple[frozenset[int], ...]:
+        """For each group of exclusive words (each day, each month …): which of them are said."""
+        return tuple(
+            frozenset(at for at, option in enumerate(group) if option.search(self.folded)) for group in _EXCLUSIVE
         )
 
     def has(self, word: str) -> float:
