@@ -8,19 +8,9 @@ from rag_checks import text
 from rag_checks.demo.chunking import Passage
 from rag_checks.demo.handbook import COLUMNS, cells
 from rag_checks.demo.retrieval import Bm25, terms, topic
+from rag_checks.demo.understanding import asked_field
 from rag_checks.records import Language
 
-# Which column is asked for, first match wins.
-_FIELDS = {
-    "pinyin": r"英文名|拼音",
-    "extension": r"分机|打电话|电话|extension|phone",
-    "email": r"邮箱|发邮件|e-?mail",
-    "seat": r"工位|座位|坐|\bsit\b|\bdesk\b|\bseat\b",
-    "manager": r"主管|领导|上级|汇报|manager|report to",
-    "title": r"职务|职位|岗位|job title|position",
-    "duties": r"负责|做什么|responsible|\bdo\b",
-    "department": r"部门|department",
-}
 _FIELD_WORDS = {
     "pinyin": ("拼音", "name in Latin letters"), "extension": ("分机", "extension"), "email": ("邮箱", "e-mail address"),
     "seat": ("工位", "desk"), "manager": ("直属主管", "manager"), "title": ("职务", "job title"),
@@ -41,7 +31,7 @@ _SAY = {
 # What cells of a column look like: all there is to go by when a passage came without the table's header.
 _LOOKS = {
     "extension": r"\d{4}", "seat": r"[A-Z]\d{3}", "email": r"\w+@example\.com", "pinyin": r"[A-Z][a-z]+ [A-Z][a-z]+",
-    "department": r"\w+[部办] / [A-Z].+", "manager": r"[一-鿿]{2,4}", "title": r"\w+ / [A-Z].+", "duties": r".+ / [a-z].+",
+    "department": r"\w+[部办] / [A-Z].+", "name": r"[一-鿿]{2,4}", "manager": r"[一-鿿]{2,4}", "title": r"\w+ / [A-Z].+", "duties": r".+ / [a-z].+",
 }  # fmt: skip
 # A kind of question and the sign of a sentence that answers it.
 _KINDS = (
@@ -50,7 +40,8 @@ _KINDS = (
     (re.compile(r"谁|审批|要谁|who|approve", re.I), re.compile(r"审批|批准|主管|专员|approve")),
     (re.compile(r"怎么|如何|\bhow (?:do|to|can)\b|where do", re.I), re.compile(r"example\.com|提交|填写|申请|登记|预订|联系")),
 )  # fmt: skip
-_MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
+MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
+STRICT_COVERAGE = 0.6  # the same when a person was asked for: prose rarely answers that
 _SECOND = 0.85  # a second sentence this close to the best is said too
 _MIN_DUTY = 0.5  # share of the words of "who does …" that someone's duties must hold
 
@@ -65,8 +56,8 @@ class Row(NamedTuple):
         """The cell of a column; None when the row does not have it."""
         if self.columns:
             return dict(zip(self.columns, self.cells, strict=False)).get(field)
-        fitting = (cell for cell in self.cells[1:] if re.fullmatch(_LOOKS[field], cell))
-        return next(fitting, None)
+        start = 0 if field == "name" else 1  # a person's own name stands first and looks like a manager's
+        return next((cell for cell in self.cells[start:] if re.fullmatch(_LOOKS[field], cell)), None)
 
 
 def refusal(language: Language) -> str:
@@ -95,21 +86,23 @@ def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, s
     if field is None:
         return refusal(language)
     for row in rows:
-        if {person["name"], person["pinyin"]} & set(row.cells) and _is_row_of(row, person) and (cell := row.cell(field)):
-            return _SAY[language][field].format(name=name, cell=_in_language(cell, field, language))
+        cell = row.cell(field) if _is_row_of(row, person) else None
+        if cell and (said := _in_language(cell, field, language)):
+            return _SAY[language][field].format(name=name, cell=said)
     zh, en = _FIELD_WORDS[field]
     if language == "zh":
         return f"抱歉，手册里没有找到{name}的{zh}信息。"
     return f"Sorry, I could not find {name}'s {en} in the handbook."
 
 
-def asked_field(query: str) -> str | None:
-    """The column of the staff table a query asks for; None when it asks for none of them."""
-    return next((field for field, pattern in _FIELDS.items() if re.search(pattern, query, re.IGNORECASE)), None)
-
-
 def extract(
-    query: str, found: Sequence[tuple[Passage, float]], index: Bm25, language: Language, intent: str
+    query: str,
+    found: Sequence[tuple[Passage, float]],
+    index: Bm25,
+    *,
+    language: Language,
+    intent: str,
+    minimum: float = MIN_COVERAGE,
 ) -> str | None:
     """The sentences of the retrieved passages that answer best; None when no passage covers the question.
 
@@ -120,7 +113,7 @@ def extract(
     for passage, score in found:
         said = [s for s in _prose(passage.text) if text.language_of(s) == language]
         covered = index.coverage(query, passage.text) if said else 0.0
-        if covered < _MIN_COVERAGE:
+        if covered < minimum:
             continue
         topical = 0.5 * intent.startswith(re.split("[#@]", passage.passage_id)[0])
         scored = [(covered + topical + score / found[0][1] + _fit(query, sentence, index), sentence) for sentence in said]
@@ -169,24 +162,25 @@ def _who(query: str, rows: Sequence[Row], language: Language) -> str | None:
     asked = topic(re.sub("负责|responsible|manages|handles", "", query))
     best, best_share = None, _MIN_DUTY
     for row in rows:
-        duties = row.cell("duties")
-        if duties is None or not asked:
+        name, duties = row.cell("name"), row.cell("duties")
+        if not (name and duties and asked):
             continue
         share = len(asked & set(terms(duties))) / len(asked)
-        if share > best_share:
-            best, best_share = row, share
+        said = _in_language(duties, "duties", language)
+        if said and share > best_share:
+            best, best_share = (row, name, said), share
     if best is None:
         return None
-    name, pinyin = best.cells[0], best.cell("pinyin") or best.cells[0]
-    department, duties = best.cell("department") or "", best.cell("duties") or ""
-    if language == "zh":
-        return f"{_in_language(department, 'department', language)}的{name}：{_in_language(duties, 'duties', language)}。"
-    return f"{pinyin} ({name}) {_in_language(duties, 'duties', language)}."
+    row, name, said = best
+    if language == "en":
+        return f"{row.cell('pinyin') or name} ({name}) {said}."
+    department = _in_language(row.cell("department") or "", "department", language)
+    return f"{department}的{name}：{said}。" if department else f"{name}：{said}。"
 
 
 def _in_language(cell: str, field: str, language: Language) -> str:
-    """The half of a bilingual cell (`教研部 / Curriculum`) in this language; other cells as they are."""
-    if field not in {"department", "title", "duties"} or " / " not in cell:
+    """The half of a bilingual cell (`教研部 / Curriculum`) in this language, "" when it is cut off; others as they are."""
+    if field not in {"department", "title", "duties"}:
         return cell
-    zh, en = cell.split(" / ", 1)
-    return zh if language == "zh" else en
+    zh, _, en = cell.partition(" / ")
+    return (zh if language == "zh" else en).strip("，, ")

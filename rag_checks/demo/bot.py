@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from rag_checks import text
 from rag_checks.demo import answering, understanding
-from rag_checks.demo.chunking import passages
+from rag_checks.demo.chunking import Passage, passages
 from rag_checks.demo.retrieval import Bm25
 from rag_checks.errors import ConfigError
 from rag_checks.records import EvalItem, Language, Message, Response
@@ -45,11 +45,13 @@ class HelpBot:
         """Answer a question; `history` holds the earlier messages, oldest first. `latency_ms` is measured."""
         started = time.perf_counter()
         language = text.language_of(question)
-        query = understanding.rewrite(question, history)
-        intent = understanding.guess_intent(query)
-        if intent == understanding.SMALL_TALK:
-            found, answer = [], _small_talk(question, language)
+        intent, query = understanding.SMALL_TALK, question
+        if understanding.guess_intent(question) == understanding.SMALL_TALK:
+            found: list[tuple[Passage, float]] = []
+            answer = _small_talk(question, language)
         else:
+            query = understanding.rewrite(question, history)
+            intent = understanding.guess_intent(query)
             found = self._index.search(query)
             answer = self._compose(query, intent, found, language)
         return Answer(
@@ -62,13 +64,18 @@ class HelpBot:
             latency_ms=(time.perf_counter() - started) * 1000,
         )
 
-    def _compose(self, query: str, intent: str, found: list, language: Language) -> str:
-        answer = None
-        if intent == understanding.EMPLOYEE_LOOKUP:
-            named = understanding.people_in(query)
-            answer = answering.look_up(query, [passage for passage, _ in found], named, language)
-        answer = answer or answering.extract(query, found, self._index, language, intent)
-        return answer or answering.refusal(language)
+    def _compose(self, query: str, intent: str, found: list[tuple[Passage, float]], language: Language) -> str:
+        if intent != understanding.EMPLOYEE_LOOKUP:
+            said = answering.extract(query, found, self._index, language=language, intent=intent)
+            return said or answering.refusal(language)
+        named = understanding.people_in(query)
+        looked_up = answering.look_up(query, [passage for passage, _ in found], named, language)
+        minimum = answering.STRICT_COVERAGE
+        return (
+            looked_up
+            or answering.extract(query, found, self._index, language=language, intent=intent, minimum=minimum)
+            or answering.refusal(language)
+        )
 
 
 def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = None) -> Response:
