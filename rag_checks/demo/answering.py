@@ -9,41 +9,16 @@ from rag_checks.demo.chunking import Passage
 from rag_checks.demo.handbook import COLUMNS, cells
 from rag_checks.demo.retrieval import Bm25, terms, topic
 from rag_checks.demo.understanding import asked_field
+from rag_checks.demo.vocabulary import vocabulary
 from rag_checks.records import Language
 
-_FIELD_WORDS = {
-    "pinyin": ("拼音", "name in Latin letters"), "extension": ("分机", "extension"), "email": ("邮箱", "e-mail address"),
-    "seat": ("工位", "desk"), "manager": ("直属主管", "manager"), "title": ("职务", "job title"),
-    "duties": ("职责", "duties"), "department": ("部门", "department"),
-}  # fmt: skip
-_SAY = {
-    "zh": {
-        "pinyin": "{name}的拼音是 {cell}。", "extension": "{name}的分机是 {cell}。", "email": "{name}的邮箱是 {cell}。",
-        "seat": "{name}的工位在 {cell}。", "manager": "{name}的直属主管是{cell}。", "title": "{name}的职务是{cell}。",
-        "duties": "{name}的职责：{cell}。", "department": "{name}是{cell}的。",
-    },
-    "en": {
-        "pinyin": "{name} is spelled {cell}.", "extension": "{name}'s extension is {cell}.", "email": "{name}'s e-mail address is {cell}.",
-        "seat": "{name} sits at desk {cell}.", "manager": "{name}'s manager is {cell}.", "title": "{name}'s job title is {cell}.",
-        "duties": "{name} {cell}.", "department": "{name} is in the {cell} department.",
-    },
-}  # fmt: skip
-# What cells of a column look like: all there is to go by when a passage came without the table's header.
-_LOOKS = {
-    "extension": r"\d{4}", "seat": r"[A-Z]\d{3}", "email": r"\w+@example\.com", "pinyin": r"[A-Z][a-z]+ [A-Z][a-z]+",
-    "department": r"\w+[部办] / [A-Z].+", "name": r"[一-鿿]{2,4}", "manager": r"[一-鿿]{2,4}", "title": r"\w+ / [A-Z].+", "duties": r".+ / [a-z].+",
-}  # fmt: skip
-# A kind of question and the sign of a sentence that answers it.
-_KINDS = (
-    (re.compile(r"多少|几|多久|多长|多大|什么时候|何时|上限|哪天|how many|how much|how long|how far|how often|when|what time|limit|cost", re.I), re.compile(r"\d|[一二三四五六两]个|[一二三两][周天]|\b(?:one|two|three|six)\b")),
-    (re.compile(r"链接|网址|地址|在哪|哪里|where|link|server", re.I), re.compile(r"example\.com|前台|front desk")),
-    (re.compile(r"谁|审批|要谁|who|approve", re.I), re.compile(r"审批|批准|主管|专员|approve")),
-    (re.compile(r"怎么|如何|\bhow (?:do|to|can)\b|where do", re.I), re.compile(r"example\.com|提交|填写|申请|登记|预订|联系")),
-)  # fmt: skip
 MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
 STRICT_COVERAGE = 0.6  # the same when a person was asked for: prose rarely answers that
 _SECOND = 0.85  # a second sentence this close to the best is said too
 _MIN_DUTY = 0.5  # share of the words of "who does …" that someone's duties must hold
+
+
+_NAME = "[一-鿿]{2,4}"
 
 
 class Row(NamedTuple):
@@ -56,8 +31,11 @@ class Row(NamedTuple):
         """The cell of a column; None when the row does not have it."""
         if self.columns:
             return dict(zip(self.columns, self.cells, strict=False)).get(field)
-        start = 0 if field == "name" else 1  # a person's own name stands first and looks like a manager's
-        return next((cell for cell in self.cells[start:] if re.fullmatch(_LOOKS[field], cell)), None)
+        if field == "name":
+            return next((cell for cell in self.cells if re.fullmatch(_NAME, cell)), None)
+        looks = vocabulary().fields[field].looks
+        # A person's own name stands first, and looks like a manager's.
+        return next((cell for cell in self.cells[1:] if re.fullmatch(looks, cell)), None)
 
 
 def refusal(language: Language) -> str:
@@ -72,8 +50,10 @@ def is_refusal(answer: str) -> bool:
     return answer.startswith(("抱歉", "Sorry"))
 
 
-def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, str]], language: Language) -> str | None:
-    """The asked cell of a person's row, or who has the asked duty; None when no row fits and nobody was named.
+def look_up(
+    query: str, passages: Sequence[Passage], named: Sequence[dict[str, str]], language: Language
+) -> str | None:
+    """The asked cell of a person's row, or who has the asked duty; None when nobody was named and none fits.
 
     `named` are the people the query names: with one named and the cell not found, the answer says so.
     """
@@ -88,11 +68,11 @@ def look_up(query: str, passages: Sequence[Passage], named: Sequence[dict[str, s
     for row in rows:
         cell = row.cell(field) if _is_row_of(row, person) else None
         if cell and (said := _in_language(cell, field, language)):
-            return _SAY[language][field].format(name=name, cell=said)
-    zh, en = _FIELD_WORDS[field]
+            return vocabulary().fields[field].say[language].format(name=name, cell=said)
+    label = vocabulary().fields[field].label[language]
     if language == "zh":
-        return f"抱歉，手册里没有找到{name}的{zh}信息。"
-    return f"Sorry, I could not find {name}'s {en} in the handbook."
+        return f"抱歉，手册里没有找到{name}的{label}信息。"
+    return f"Sorry, I could not find {name}'s {label} in the handbook."
 
 
 def extract(
@@ -106,8 +86,8 @@ def extract(
 ) -> str | None:
     """The sentences of the retrieved passages that answer best; None when no passage covers the question.
 
-    A sentence counts for its passage's search score, for a document that fits the intent, for the share of the
-    query's words it holds, and for looking like an answer to this kind of question.
+    A sentence counts for its passage's search score, for a document that fits the intent, for the share of
+    the query's words it holds, and for looking like an answer to this kind of question.
     """
     best: tuple[float, list[str]] = (0.0, [])
     for passage, score in found:
@@ -116,7 +96,10 @@ def extract(
         if covered < minimum:
             continue
         topical = 0.5 * intent.startswith(re.split("[#@]", passage.passage_id)[0])
-        scored = [(covered + topical + score / found[0][1] + _fit(query, sentence, index), sentence) for sentence in said]
+        scored = [
+            (covered + topical + score / found[0][1] + _fit(query, sentence, index), sentence)
+            for sentence in said
+        ]
         top = max(value for value, _ in scored)
         if top > best[0]:
             best = (top, [s for value, s in scored if value >= _SECOND * top][:2])
@@ -128,7 +111,8 @@ def extract(
 def _fit(query: str, sentence: str, index: Bm25) -> float:
     asked = set(terms(query))
     share = sum(map(index.idf, asked & set(terms(sentence)))) / max(sum(map(index.idf, asked)), 1e-9)
-    return 2 * share + 0.5 * sum(bool(kind.search(query) and sign.search(sentence)) for kind, sign in _KINDS)
+    kinds = (kind for kind in vocabulary().kinds if re.search(kind.asks, query, re.IGNORECASE))
+    return 2 * share + 0.5 * sum(re.search(kind.shows, sentence) is not None for kind in kinds)
 
 
 def _prose(passage: str) -> list[str]:
@@ -179,7 +163,7 @@ def _who(query: str, rows: Sequence[Row], language: Language) -> str | None:
 
 
 def _in_language(cell: str, field: str, language: Language) -> str:
-    """The half of a bilingual cell (`教研部 / Curriculum`) in this language, "" when it is cut off; others as they are."""
+    """The half of a bilingual cell (`教研部 / Curriculum`) in this language, "" when it is cut off."""
     if field not in {"department", "title", "duties"}:
         return cell
     zh, _, en = cell.partition(" / ")

@@ -17,7 +17,7 @@ from rag_checks.records import EvalItem, Language, Message, Response
 
 _SMALL_TALK = {
     "zh": "你好，我是员工助手小禾，可以回答休假、报销、出差、IT 和同事信息方面的问题。",
-    "en": "Hello, I am Xiaohe, the employee assistant. Ask me about leave, expenses, travel, IT or colleagues.",
+    "en": "Hello, I am Xiaohe, the staff assistant. Ask me about leave, expenses, travel, IT or colleagues.",
 }
 _THANKS = {"zh": "不客气，还有问题随时问我。", "en": "You are welcome. Ask me any time."}
 
@@ -64,7 +64,9 @@ class HelpBot:
             latency_ms=(time.perf_counter() - started) * 1000,
         )
 
-    def _compose(self, query: str, intent: str, found: list[tuple[Passage, float]], language: Language) -> str:
+    def _compose(
+        self, query: str, intent: str, found: list[tuple[Passage, float]], language: Language
+    ) -> str:
         if intent != understanding.EMPLOYEE_LOOKUP:
             said = answering.extract(query, found, self._index, language=language, intent=intent)
             return said or answering.refusal(language)
@@ -83,7 +85,7 @@ def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = No
 
     Args:
         item: Question and history; nothing else of the item is looked at.
-        deployed: Path of a JSON file `{"release": "release-1"}` that says what is deployed right now, absolute or
+        deployed: Path of a JSON file `{"release": "release-1"}` that says what is deployed now, absolute or
             relative to the working directory; `${NAME}` is taken from the environment.
         release: Names the release directly instead.
 
@@ -91,7 +93,9 @@ def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = No
         ConfigError: neither or both are given, the file is missing or not like that, no such release.
     """
     if (deployed is None) == (release is None):
-        raise ConfigError("the demo bot needs exactly one of the options `deployed` and `release`", key="bot.options")
+        raise ConfigError(
+            "the demo bot needs exactly one of the options `deployed` and `release`", key="bot.options"
+        )
     answered = _bot(release or _deployed_release(deployed or "")).answer(item.user_input, item.history)
     return Response(
         response=answered["answer"],
@@ -116,7 +120,9 @@ def _deployed_release(deployed: str) -> str:
     try:
         release = json.loads(path.read_text(encoding="utf-8"))["release"]
     except FileNotFoundError as error:
-        raise ConfigError("not there; `rag-checks demo` writes it", file=str(path), key="bot.options.deployed") from error
+        raise ConfigError(
+            "not there; `rag-checks demo` writes it", file=str(path), key="bot.options.deployed"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError('must hold JSON like {"release": "release-1"}', file=str(path)) from error
     return str(release)

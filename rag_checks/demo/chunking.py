@@ -2,8 +2,8 @@
 
 Release 1 knows the handbook's shape: a passage is a section, or one row of the staff table under its header.
 Release 2 came with a "generic" chunker that serves any document: it packs paragraphs into windows of a fixed
-number of characters and cuts what is longer. A table is one long paragraph to it, so the header ends up in the
-first window only and most rows are cut in two. That is the defect the demo's monitor has to find.
+number of characters and cuts what is longer. A table is one long paragraph to it, so the header ends up in
+the first window only and most rows are cut in two. That is the defect the demo's monitor has to find.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,10 @@ def passages(release: str) -> tuple[Passage, ...]:
         raise ConfigError(f"unknown release {release!r} of the demo bot; there are {', '.join(RELEASES)}")
     cut = cutters[release]
     return tuple(
-        passage for document in documents() for section in document.sections for passage in cut(document, section)
+        passage
+        for document in documents()
+        for section in document.sections
+        for passage in cut(document, section)
     )
 
 
@@ -43,7 +46,9 @@ def _by_shape(document: Document, section: Section) -> list[Passage]:
     found = []
     prose = [paragraph for paragraph in section.paragraphs if not is_table(paragraph)]
     if prose:
-        found.append(Passage(f"{document.name}#{section.anchor or 'intro'}", _titled(document, section, prose)))
+        found.append(
+            Passage(f"{document.name}#{section.anchor or 'intro'}", _titled(document, section, prose))
+        )
     for table in filter(is_table, section.paragraphs):
         header, _rule, *rows = table.splitlines()
         for row in rows:

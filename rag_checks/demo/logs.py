@@ -1,7 +1,7 @@
 """Conversation logs of the demo bot: the deployed release really answers sampled questions, day by day.
 
-Simulated are the people (who asks what and when, thumbs and comments) and `latency_ms`; the answers, passages,
-intents and queries are the bot's own. Everything follows from the seed, byte for byte.
+Simulated are the people (who asks what and when, thumbs and comments) and `latency_ms`; the answers,
+passages, intents and queries are the bot's own. Everything follows from the seed, byte for byte.
 """
 
 import random
@@ -73,7 +73,9 @@ def _day(rng: random.Random, day: date, bot: HelpBot, per_night: tuple[int, int]
     return sorted(turns, key=lambda turn: (turn.asked_at, turn.turn_id))
 
 
-def _converse(rng: random.Random, name: str, start: datetime, bot: HelpBot, questions: list[Question]) -> list[Turn]:
+def _converse(
+    rng: random.Random, name: str, start: datetime, bot: HelpBot, questions: list[Question]
+) -> list[Turn]:
     history: list[Message] = []
     turns = []
     channel = rng.choices(list(_CHANNELS), list(_CHANNELS.values()))[0]

@@ -23,10 +23,24 @@ Kind = Literal["policy", "staff", "who_does", "unanswerable", "small_talk"]
 _LANGUAGES: tuple[Language, ...] = ("zh", "en")
 _ZH_SHARE = 0.65
 # What people come for, by share of first questions.
-_KINDS: dict[Kind, float] = {"policy": 0.58, "staff": 0.27, "who_does": 0.05, "unanswerable": 0.06, "small_talk": 0.04}
+_KINDS: dict[Kind, float] = {
+    "policy": 0.58,
+    "staff": 0.27,
+    "who_does": 0.05,
+    "unanswerable": 0.06,
+    "small_talk": 0.04,
+}
+# What people want to know of a colleague, by share.
 _FIELDS = {
-    "department": 30, "extension": 24, "seat": 14, "manager": 10, "email": 9, "title": 5, "duties": 5, "pinyin": 3,
-}  # fmt: skip
+    "department": 30,
+    "extension": 24,
+    "seat": 14,
+    "manager": 10,
+    "email": 9,
+    "title": 5,
+    "duties": 5,
+    "pinyin": 3,
+}
 _TYPO_SHARE = 0.05
 _THANKS = {"zh": "谢谢", "en": "thanks"}
 
@@ -55,7 +69,9 @@ def is_right(question: Question, answer: str) -> bool:
 @lru_cache(maxsize=1)
 def facts() -> dict[str, Any]:
     """The content of `facts.yaml`."""
-    data: dict[str, Any] = yaml.safe_load((files("rag_checks.demo") / "facts.yaml").read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml.safe_load(
+        (files("rag_checks.demo") / "facts.yaml").read_text(encoding="utf-8")
+    )
     return data
 
 
@@ -91,7 +107,9 @@ def _pick(rng: random.Random, kind: Kind, language: Language) -> Question:
 
 @lru_cache(maxsize=1)
 def _pools() -> dict[tuple[Kind, Language], list[Question]]:
-    pools: dict[tuple[Kind, Language], list[Question]] = {(kind, lang): [] for kind in _KINDS for lang in _LANGUAGES}
+    pools: dict[tuple[Kind, Language], list[Question]] = {
+        (kind, lang): [] for kind in _KINDS for lang in _LANGUAGES
+    }
     for question in all_questions():
         pools[question.kind, question.language].append(question)
     return pools
@@ -123,14 +141,16 @@ def _who_does() -> Iterator[Question]:
     for fact in facts()["who_does"]:
         for language in _LANGUAGES:
             for ask in fact[language]:
-                yield Question(ask, language, EMPLOYEE_LOOKUP, "who_does", (fact["name"],), person=fact["name"])
+                yield Question(
+                    ask, language, EMPLOYEE_LOOKUP, "who_does", (fact["name"],), person=fact["name"]
+                )
 
 
 def _others() -> Iterator[Question]:
     for language in _LANGUAGES:
         for group in facts()["unanswerable"][language]:
             for ask in group["ask"]:
-                # A few people only: what the handbook does not say about anyone should not crowd out the rest.
+                # A few people only: what the handbook says of nobody should not crowd out the rest.
                 for person in people()[:5] if "{" in ask else people()[:1]:
                     yield Question(ask.format(**person), language, group["intent"], "unanswerable")
         for ask in facts()["small_talk"][language]:

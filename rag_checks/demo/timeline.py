@@ -44,7 +44,7 @@ def deploy(home: Path, night: date, *, defect: bool = True) -> Path:
 
 
 def prepare(home: Path, *, defect: bool = True) -> Demo:
-    """Write everything the demo's monitor needs into a folder: conversations, golden set, deployment, monitor file.
+    """Write all the demo's monitor needs into a folder: conversations, golden set, deployment, monitor file.
 
     Args:
         home: The folder; made when it is not there, files of an earlier demo in it are replaced.
@@ -73,8 +73,8 @@ def prepare(home: Path, *, defect: bool = True) -> Demo:
 def monitor_text(home: Path | None = None) -> str:
     """The monitor file: as shipped, or with the paths of a demo folder it lies in.
 
-    Paths the monitor reads become relative to the file; the bot's own `deployed` becomes absolute, because a bot
-    does not know where the monitor file is.
+    Paths the monitor reads become relative to the file; the bot's own `deployed` becomes absolute, because a
+    bot does not know where the monitor file is.
     """
     shipped = (files("rag_checks.demo") / f"{MONITOR}.yaml").read_text(encoding="utf-8")
     if home is None:
