@@ -8,51 +8,17 @@ from rag_checks import text
 from rag_checks.demo.chunking import Passage
 from rag_checks.demo.handbook import COLUMNS, cells
 from rag_checks.demo.retrieval import Bm25, terms, topic
+from rag_checks.demo.understanding import asked_field
+from rag_checks.demo.vocabulary import vocabulary
 from rag_checks.records import Language
 
-# Which column is asked for, first match wins.
-_FIELDS = {
-    "pinyin": r"英文名|拼音",
-    "extension": r"分机|打电话|电话|extension|phone",
-    "email": r"邮箱|发邮件|e-?mail",
-    "seat": r"工位|座位|坐|\bsit\b|\bdesk\b|\bseat\b",
-    "manager": r"主管|领导|上级|汇报|manager|report to",
-    "title": r"职务|职位|岗位|job title|position",
-    "duties": r"负责|做什么|responsible|\bdo\b",
-    "department": r"部门|department",
-}
-_FIELD_WORDS = {
-    "pinyin": ("拼音", "name in Latin letters"), "extension": ("分机", "extension"), "email": ("邮箱", "e-mail address"),
-    "seat": ("工位", "desk"), "manager": ("直属主管", "manager"), "title": ("职务", "job title"),
-    "duties": ("职责", "duties"), "department": ("部门", "department"),
-}  # fmt: skip
-_SAY = {
-    "zh": {
-        "pinyin": "{name}的拼音是 {cell}。", "extension": "{name}的分机是 {cell}。", "email": "{name}的邮箱是 {cell}。",
-        "seat": "{name}的工位在 {cell}。", "manager": "{name}的直属主管是{cell}。", "title": "{name}的职务是{cell}。",
-        "duties": "{name}的职责：{cell}。", "department": "{name}是{cell}的。",
-    },
-    "en": {
-        "pinyin": "{name} is spelled {cell}.", "extension": "{name}'s extension is {cell}.", "email": "{name}'s e-mail address is {cell}.",
-        "seat": "{name} sits at desk {cell}.", "manager": "{name}'s manager is {cell}.", "title": "{name}'s job title is {cell}.",
-        "duties": "{name} {cell}.", "department": "{name} is in the {cell} department.",
-    },
-}  # fmt: skip
-# What cells of a column look like: all there is to go by when a passage came without the table's header.
-_LOOKS = {
-    "extension": r"\d{4}", "seat": r"[A-Z]\d{3}", "email": r"\w+@example\.com", "pinyin": r"[A-Z][a-z]+ [A-Z][a-z]+",
-    "department": r"\w+[部办] / [A-Z].+", "manager": r"[一-鿿]{2,4}", "title": r"\w+ / [A-Z].+", "duties": r".+ / [a-z].+",
-}  # fmt: skip
-# A kind of question and the sign of a sentence that answers it.
-_KINDS = (
-    (re.compile(r"多少|几|多久|多长|多大|什么时候|何时|上限|哪天|how many|how much|how long|how far|how often|when|what time|limit|cost", re.IGNORECASE), re.compile(r"\d|[一二三四五六两]个|[一二三两][周天]|\b(?:one|two|three|six)\b")),
-    (re.compile(r"链接|网址|地址|在哪|哪里|where|link|server", re.IGNORECASE), re.compile(r"example\.com|前台|front desk")),
-    (re.compile(r"谁|审批|要谁|who|approve", re.IGNORECASE), re.compile(r"审批|批准|主管|专员|approve")),
-    (re.compile(r"怎么|如何|\bhow (?:do|to|can)\b|where do", re.IGNORECASE), re.compile(r"example\.com|提交|填写|申请|登记|预订|联系")),
-)  # fmt: skip
-_MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
+MIN_COVERAGE = 0.42  # share of the question's words, by weight, that a passage must hold to be an answer
+STRICT_COVERAGE = 0.6  # the same when a person was asked for: prose rarely answers that
 _SECOND = 0.85  # a second sentence this close to the best is said too
 _MIN_DUTY = 0.5  # share of the words of "who does …" that someone's duties must hold
+
+
+_NAME = "[一-鿿]{2,4}"
 
 
 class Row(NamedTuple):
@@ -65,8 +31,11 @@ class Row(NamedTuple):
         """The cell of a column; None when the row does not have it."""
         if self.columns:
             return dict(zip(self.columns, self.cells, strict=False)).get(field)
-        fitting = (cell for cell in self.cells[1:] if re.fullmatch(_LOOKS[field], cell))
-        return next(fitting, None)
+        if field == "name":
+            return next((cell for cell in self.cells if re.fullmatch(_NAME, cell)), None)
+        looks = vocabulary().fields[field].looks
+        # A person's own name stands first, and looks like a manager's.
+        return next((cell for cell in self.cells[1:] if re.fullmatch(looks, cell)), None)
 
 
 def refusal(language: Language) -> str:
@@ -84,7 +53,7 @@ def is_refusal(answer: str) -> bool:
 def look_up(
     query: str, passages: Sequence[Passage], named: Sequence[dict[str, str]], language: Language
 ) -> str | None:
-    """The asked cell of a person's row, or who has the asked duty; None when no row fits and nobody was named.
+    """The asked cell of a person's row, or who has the asked duty; None when nobody was named and none fits.
 
     `named` are the people the query names: with one named and the cell not found, the answer says so.
     """
@@ -97,38 +66,34 @@ def look_up(
     if field is None:
         return refusal(language)
     for row in rows:
-        if (
-            {person["name"], person["pinyin"]} & set(row.cells)
-            and _is_row_of(row, person)
-            and (cell := row.cell(field))
-        ):
-            return _SAY[language][field].format(name=name, cell=_in_language(cell, field, language))
-    zh, en = _FIELD_WORDS[field]
+        cell = row.cell(field) if _is_row_of(row, person) else None
+        if cell and (said := _in_language(cell, field, language)):
+            return vocabulary().fields[field].say[language].format(name=name, cell=said)
+    label = vocabulary().fields[field].label[language]
     if language == "zh":
-        return f"抱歉，手册里没有找到{name}的{zh}信息。"
-    return f"Sorry, I could not find {name}'s {en} in the handbook."
-
-
-def asked_field(query: str) -> str | None:
-    """The column of the staff table a query asks for; None when it asks for none of them."""
-    return next(
-        (field for field, pattern in _FIELDS.items() if re.search(pattern, query, re.IGNORECASE)), None
-    )
+        return f"抱歉，手册里没有找到{name}的{label}信息。"
+    return f"Sorry, I could not find {name}'s {label} in the handbook."
 
 
 def extract(
-    query: str, found: Sequence[tuple[Passage, float]], index: Bm25, language: Language, intent: str
+    query: str,
+    found: Sequence[tuple[Passage, float]],
+    index: Bm25,
+    *,
+    language: Language,
+    intent: str,
+    minimum: float = MIN_COVERAGE,
 ) -> str | None:
     """The sentences of the retrieved passages that answer best; None when no passage covers the question.
 
-    A sentence counts for its passage's search score, for a document that fits the intent, for the share of the
-    query's words it holds, and for looking like an answer to this kind of question.
+    A sentence counts for its passage's search score, for a document that fits the intent, for the share of
+    the query's words it holds, and for looking like an answer to this kind of question.
     """
     best: tuple[float, list[str]] = (0.0, [])
     for passage, score in found:
         said = [s for s in _prose(passage.text) if text.language_of(s) == language]
         covered = index.coverage(query, passage.text) if said else 0.0
-        if covered < _MIN_COVERAGE:
+        if covered < minimum:
             continue
         topical = 0.5 * intent.startswith(re.split("[#@]", passage.passage_id)[0])
         scored = [
@@ -146,7 +111,8 @@ def extract(
 def _fit(query: str, sentence: str, index: Bm25) -> float:
     asked = set(terms(query))
     share = sum(map(index.idf, asked & set(terms(sentence)))) / max(sum(map(index.idf, asked)), 1e-9)
-    return 2 * share + 0.5 * sum(bool(kind.search(query) and sign.search(sentence)) for kind, sign in _KINDS)
+    kinds = (kind for kind in vocabulary().kinds if re.search(kind.asks, query, re.IGNORECASE))
+    return 2 * share + 0.5 * sum(re.search(kind.shows, sentence) is not None for kind in kinds)
 
 
 def _prose(passage: str) -> list[str]:
@@ -180,24 +146,25 @@ def _who(query: str, rows: Sequence[Row], language: Language) -> str | None:
     asked = topic(re.sub("负责|responsible|manages|handles", "", query))
     best, best_share = None, _MIN_DUTY
     for row in rows:
-        duties = row.cell("duties")
-        if duties is None or not asked:
+        name, duties = row.cell("name"), row.cell("duties")
+        if not (name and duties and asked):
             continue
         share = len(asked & set(terms(duties))) / len(asked)
-        if share > best_share:
-            best, best_share = row, share
+        said = _in_language(duties, "duties", language)
+        if said and share > best_share:
+            best, best_share = (row, name, said), share
     if best is None:
         return None
-    name, pinyin = best.cells[0], best.cell("pinyin") or best.cells[0]
-    department, duties = best.cell("department") or "", best.cell("duties") or ""
-    if language == "zh":
-        return f"{_in_language(department, 'department', language)}的{name}：{_in_language(duties, 'duties', language)}。"
-    return f"{pinyin} ({name}) {_in_language(duties, 'duties', language)}."
+    row, name, said = best
+    if language == "en":
+        return f"{row.cell('pinyin') or name} ({name}) {said}."
+    department = _in_language(row.cell("department") or "", "department", language)
+    return f"{department}的{name}：{said}。" if department else f"{name}：{said}。"
 
 
 def _in_language(cell: str, field: str, language: Language) -> str:
-    """The half of a bilingual cell (`教研部 / Curriculum`) in this language; other cells as they are."""
-    if field not in {"department", "title", "duties"} or " / " not in cell:
+    """The half of a bilingual cell (`教研部 / Curriculum`) in this language, "" when it is cut off."""
+    if field not in {"department", "title", "duties"}:
         return cell
-    zh, en = cell.split(" / ", 1)
-    return zh if language == "zh" else en
+    zh, _, en = cell.partition(" / ")
+    return (zh if language == "zh" else en).strip("，, ")

@@ -10,14 +10,14 @@ from typing import TypedDict
 
 from rag_checks import text
 from rag_checks.demo import answering, understanding
-from rag_checks.demo.chunking import passages
+from rag_checks.demo.chunking import Passage, passages
 from rag_checks.demo.retrieval import Bm25
 from rag_checks.errors import ConfigError
 from rag_checks.records import EvalItem, Language, Message, Response
 
 _SMALL_TALK = {
     "zh": "你好，我是员工助手小禾，可以回答休假、报销、出差、IT 和同事信息方面的问题。",
-    "en": "Hello, I am Xiaohe, the employee assistant. Ask me about leave, expenses, travel, IT or colleagues.",
+    "en": "Hello, I am Xiaohe, the staff assistant. Ask me about leave, expenses, travel, IT or colleagues.",
 }
 _THANKS = {"zh": "不客气，还有问题随时问我。", "en": "You are welcome. Ask me any time."}
 
@@ -45,11 +45,13 @@ class HelpBot:
         """Answer a question; `history` holds the earlier messages, oldest first. `latency_ms` is measured."""
         started = time.perf_counter()
         language = text.language_of(question)
-        query = understanding.rewrite(question, history)
-        intent = understanding.guess_intent(query)
-        if intent == understanding.SMALL_TALK:
-            found, answer = [], _small_talk(question, language)
+        intent, query = understanding.SMALL_TALK, question
+        if understanding.guess_intent(question) == understanding.SMALL_TALK:
+            found: list[tuple[Passage, float]] = []
+            answer = _small_talk(question, language)
         else:
+            query = understanding.rewrite(question, history)
+            intent = understanding.guess_intent(query)
             found = self._index.search(query)
             answer = self._compose(query, intent, found, language)
         return Answer(
@@ -62,13 +64,20 @@ class HelpBot:
             latency_ms=(time.perf_counter() - started) * 1000,
         )
 
-    def _compose(self, query: str, intent: str, found: list, language: Language) -> str:
-        answer = None
-        if intent == understanding.EMPLOYEE_LOOKUP:
-            named = understanding.people_in(query)
-            answer = answering.look_up(query, [passage for passage, _ in found], named, language)
-        answer = answer or answering.extract(query, found, self._index, language, intent)
-        return answer or answering.refusal(language)
+    def _compose(
+        self, query: str, intent: str, found: list[tuple[Passage, float]], language: Language
+    ) -> str:
+        if intent != understanding.EMPLOYEE_LOOKUP:
+            said = answering.extract(query, found, self._index, language=language, intent=intent)
+            return said or answering.refusal(language)
+        named = understanding.people_in(query)
+        looked_up = answering.look_up(query, [passage for passage, _ in found], named, language)
+        minimum = answering.STRICT_COVERAGE
+        return (
+            looked_up
+            or answering.extract(query, found, self._index, language=language, intent=intent, minimum=minimum)
+            or answering.refusal(language)
+        )
 
 
 def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = None) -> Response:
@@ -76,7 +85,7 @@ def ask(item: EvalItem, *, deployed: str | None = None, release: str | None = No
 
     Args:
         item: Question and history; nothing else of the item is looked at.
-        deployed: Path of a JSON file `{"release": "release-1"}` that says what is deployed right now, absolute or
+        deployed: Path of a JSON file `{"release": "release-1"}` that says what is deployed now, absolute or
             relative to the working directory; `${NAME}` is taken from the environment.
         release: Names the release directly instead.
 

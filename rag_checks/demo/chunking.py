@@ -2,8 +2,8 @@
 
 Release 1 knows the handbook's shape: a passage is a section, or one row of the staff table under its header.
 Release 2 came with a "generic" chunker that serves any document: it packs paragraphs into windows of a fixed
-number of characters and cuts what is longer. A table is one long paragraph to it, so the header ends up in the
-first window only and most rows are cut in two. That is the defect the demo's monitor has to find.
+number of characters and cuts what is longer. A table is one long paragraph to it, so the header ends up in
+the first window only and most rows are cut in two. That is the defect the demo's monitor has to find.
 """
 
 from typing import NamedTuple
