@@ -157,7 +157,8 @@ def _who(query: str, rows: Sequence[Row], language: Language) -> str | None:
         return None
     row, name, said = best
     if language == "en":
-        return f"{row.cell('pinyin') or name} ({name}) {said}."
+        pinyin = row.cell("pinyin")
+        return f"{pinyin} ({name}) {said}." if pinyin else f"{name} {said}."
     department = _in_language(row.cell("department") or "", "department", language)
     return f"{department}的{name}：{said}。" if department else f"{name}：{said}。"
 

@@ -42,7 +42,6 @@ _FIELDS = {
     "pinyin": 3,
 }
 _TYPO_SHARE = 0.05
-_THANKS = {"zh": "谢谢", "en": "thanks"}
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,8 @@ def conversation(rng: random.Random) -> list[Question]:
     elif kind == "small_talk" or rng.random() < 0.2:  # noqa: PLR2004 - one in five has a second, unrelated question
         asked.append(_pick(rng, "policy", language))
     if kind != "small_talk" and rng.random() < 0.07:  # noqa: PLR2004 - few people thank a bot
-        asked.append(Question(_THANKS[language], language, SMALL_TALK, "small_talk"))
+        thanks = rng.choice(facts()["closing"][language])
+        asked.append(Question(thanks, language, SMALL_TALK, "small_talk"))
     return [_mistype(rng, question) for question in asked]
 
 

@@ -56,7 +56,9 @@ def rewrite(question: str, history: Sequence[Message] = ()) -> str:
         asked = _complete(asked, history)
     lowered, synonyms = asked.casefold(), vocabulary().synonyms
     language = text.language_of(asked)
-    added = [own for said, own in synonyms.items() if said in lowered and text.language_of(own) == language]
+    added = [
+        own for said, own in synonyms.items() if _holds(lowered, said) and text.language_of(own) == language
+    ]
     for person in people_in(asked):
         added += [person[key] for key in ("name", "pinyin") if person[key].casefold() not in lowered]
     return " ".join([asked, *added])
