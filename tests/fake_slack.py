@@ -56,6 +56,7 @@ def hang_up(*, delivered):
 
 
 SCOPES = {
+    "auth.test": "chat:write",
     "chat.postMessage": "chat:write",
     "conversations.history": "channels:history",
     "users.conversations": "channels:read",
@@ -158,6 +159,9 @@ class FakeSlack:
         if needed not in self.scopes:
             return {"ok": False, "error": "missing_scope", "needed": needed}
         return getattr(self, "_" + method.replace(".", "_"))(fields)
+
+    def _auth_test(self, fields):
+        return {"ok": True, "user": "ragchecks", "team": "Testers", "user_id": "U1", "team_id": "T1"}
 
     def _chat_postMessage(self, fields):  # noqa: N802 - as the method of Slack
         channel = fields["channel"].removeprefix("#")

@@ -298,3 +298,17 @@ def test_alerts_import_without_slack_sdk():
         "import rag_checks.alerts.messages, rag_checks.alerts.outbox, rag_checks.alerts.slack"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_check_names_bot_team_and_channel_without_posting():
+    """`doctor` tries the token for real and leaves no message."""
+    with FakeSlack() as slack:
+        said = SlackBot(slack.token, base_url=slack.url).check("#rag-alerts")
+        assert said == "bot ragchecks of Testers posts to #rag-alerts, which is C0RAGALERTS"
+        assert slack.messages == []
+
+
+def test_a_check_with_a_wrong_token_says_so():
+    """The error names the token's variable."""
+    with FakeSlack() as slack, pytest.raises(SlackRejected, match="SLACK_BOT_TOKEN"):
+        SlackBot("xoxb-wrong", base_url=slack.url).check("#rag-alerts")

@@ -74,6 +74,18 @@ class SlackBot:
         )
         return Sent(reply.get("channel"), reply.get("ts"))
 
+    def check(self, channel: str | None) -> str:
+        """Ask Slack who the token belongs to, and whether the channel can be looked up; one line for `doctor`.
+
+        Raises SlackUnavailable and SlackRejected as `send`.
+        """
+        client = self._client()
+        who = call(client.auth_test, "asking who the token belongs to")
+        said = f"bot {who.get('user')} of {who.get('team')} posts to {channel}"
+        if channel and not _CHANNEL_ID.fullmatch(channel):
+            said += f", which is {self._channel_id(client, channel)}"
+        return said
+
     def find(self, channel: str | None, message_id: str, since: datetime) -> Sent | None:
         """The message with this id among those posted after `since`; None when it is not there.
 
@@ -174,6 +186,10 @@ class SlackWebhook:
         if answer.status_code == 200 and answer.body.strip() == "ok":  # noqa: PLR2004 - HTTP's own number
             return Sent(None, None)
         raise webhook_error(answer.status_code, answer.body, answer.headers)
+
+    def check(self, channel: str | None) -> str:  # noqa: ARG002 - as SlackBot
+        """A webhook cannot be tried without posting; says so."""
+        return "an incoming webhook is set; it cannot be tried without posting"
 
     def find(self, *_: object) -> Sent | None:
         """Not possible."""

@@ -14,7 +14,6 @@ from rag_checks.records import OutboxMessage, RunSummary
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 
-DEMO_MONITOR = "employee_help"
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,11 @@ def load_history(
 ) -> DemoHistory:
     """Write the demo's logs, then run every earlier night with the release of that day deployed."""
     progress("the demo bot is answering three weeks of questions")
-    timeline.prepare(settings.home / "demo", defect=defect)
-    monitor = settings.monitor(DEMO_MONITOR)
+    home = settings.home / "demo"
+    timeline.prepare(home, defect=defect)
+    monitor = settings.monitor(timeline.MONITOR)
     run = kept = 0
-    nights = timeline.history_nights()
+    nights = [timeline.FIRST_NIGHT + timedelta(days=day) for day in range(timeline.NIGHTS - 1)]
     for night in nights:
         with Store.open(settings.store_url) as store:
             known = store.run(nightly_run_id(monitor.monitor, night))
@@ -42,17 +42,17 @@ def load_history(
             kept += 1
             continue
         progress(f"grading night {night} ({run + kept + 1} of {len(nights)})")
-        timeline.deploy(settings.home / "demo", timeline.deployed_on(night, defect=defect))
+        timeline.deploy(home, night, defect=defect)
         morning_after = datetime.combine(night + timedelta(days=1), time(2), tzinfo=monitor.zone)
         run_night(monitor, settings, night, with_report=False, wanted_alert="no", now=morning_after)
         run += 1
-    timeline.deploy(settings.home / "demo", timeline.deployed_on(timeline.SHOWN_NIGHT, defect=defect))
+    timeline.deploy(home, timeline.SHOWN_NIGHT, defect=defect)
     return DemoHistory(monitor, run, kept)
 
 
 def shown_night(settings: Settings) -> tuple[RunSummary, ReportFiles, OutboxMessage | None]:
     """What the shown night's run left behind: verdicts, report files, the message. Raises StoreError."""
-    monitor = settings.monitor(DEMO_MONITOR)
+    monitor = settings.monitor(timeline.MONITOR)
     eval_run_id = nightly_run_id(monitor.monitor, timeline.SHOWN_NIGHT)
     summary, _ = summarise(monitor, settings, eval_run_id)
     with Store.open(settings.store_url) as store:
