@@ -1,14 +1,15 @@
 """The pinned baseline of a series and the deviation of later nights from it.
 
-Method: every score is compared with what the baseline leads to expect of *its* intent (production) or *its* item
-(golden), so a change of traffic mix alone moves nothing; the variance of the mean deviation comes from the baseline,
-never from the nights under test:
+Method: every score is compared with what the baseline leads to expect of *its* intent (production) or *its*
+item (golden), so a change of traffic mix alone moves nothing; the variance of the mean deviation comes from
+the baseline, never from the nights under test:
 
     variance = phi sum(w²)/sum(w)² + tau²/nights + error of the baseline itself
 
-phi is the variance of one score around its expectation, clustered by conversation; tau² the night-to-night effect.
-Expected means are shrunk by pseudo-items, so that small cells do not speak louder than they know. Sources: Miller
-2024 (clustered and paired errors for evals); McCullagh and Nelder 1989 (quasi-likelihood); James-Stein shrinkage.
+phi is the variance of one score around its expectation, clustered by conversation; tau² the night-to-night
+effect. Expected means are shrunk by pseudo-items, so that small cells do not speak louder than they know.
+Sources: Miller 2024 (clustered and paired errors for evals); McCullagh and Nelder 1989 (quasi-likelihood);
+James-Stein shrinkage.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,44 +18,13 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from rag_checks.verdicts.estimates import signed_deviance
 from rag_checks.verdicts.series import Graded, Night
+from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, room
 
 SHRINKAGE = 10.0
 """Pseudo-items of the metric's mean in each intent's mean."""
 
-NIGHT_EFFECT_FLOOR = 5e-5
-"""Smallest tau²: nights differ by 0.007 even when nothing is wrong."""
-
-# A series near 0 or 1 has no room for shocks of that size; the night effect shrinks with mean (1 - mean) below 0.09.
-_FULL_SPREAD = 0.09
 _POOLING_NIGHTS = 14.0
-
-
-class Shift(NamedTuple):
-    """How far some nights lie from an expectation, with the variance this has when nothing moved.
-
-    The unit of every decision. Shifts of two series can be fused by inverse variance, or corrected by a judge's
-    measured shift, before they are decided on.
-    """
-
-    nights: int
-    first: date
-    items: int
-    expected: float
-    deviation: float
-    variance: float
-    jump: float
-
-    @property
-    def z(self) -> float:
-        """Signed root deviance; negative is worse."""
-        return signed_deviance(self.deviation, self.variance, self.jump)
-
-    @property
-    def failures(self) -> float:
-        """The larger of expected and seen failures, as mass: items x (1 - mean)."""
-        return self.items * (1 - min(self.expected, self.expected + self.deviation))
 
 
 class Sums(NamedTuple):
@@ -69,7 +39,7 @@ class Sums(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Moments of one score around its expectation: variance, and third moment turned so that drops are positive."""
+    """Moments of one score around its expectation: variance, and minus the third moment."""
 
     phi: float
     skew: float
@@ -81,11 +51,6 @@ class Cell(NamedTuple):
     mean: float
     n: float
     noise: Noise
-
-
-def room(mean: float) -> float:
-    """Share of the night effect a series of this mean has room for, in 0..1."""
-    return min(1.0, mean * (1 - mean) / _FULL_SPREAD)
 
 
 @dataclass(frozen=True)
@@ -142,15 +107,16 @@ class Baseline:
     def _noise(self) -> tuple[Noise, dict[str, Noise]]:
         """Noise of one score around its expectation: overall, and by intent.
 
-        Sums over conversations of powers of summed residuals, over the sum of squared weights. Half a pseudo-score
-        each at 0 and 1 (Jeffreys) keeps it binomial when the baseline is flawless; cells borrow from the whole.
+        Sums over conversations of powers of summed residuals, over the sum of squared weights. Half a
+        pseudo-score each at 0 and 1 (Jeffreys) keeps it binomial when the baseline is flawless; cells borrow
+        from the whole.
         """
         residuals: dict[str, dict[tuple[int, str], float]] = {}
         mass: dict[str, float] = {}
         for number, night in enumerate(self.nights):
             for score in night.graded:
                 expected = self.expect(score)
-                if expected is None or (self.paired and expected[1] < 2):  # noqa: PLR2004 - one value has no spread
+                if expected is None or (self.paired and expected[1] < 2):  # noqa: PLR2004 - no spread
                     continue
                 residual = score.weight * (score.value - expected[0])
                 if self.paired:
@@ -176,7 +142,7 @@ class Baseline:
         return Cell(mean, n, by_intent.get(intent, overall))
 
     def sums(self, night: Night) -> dict[str, Sums]:
-        """Deviations of one night, by intent; items without an expectation are left out. Kept once computed."""
+        """Deviations of one night, by intent, kept once computed; items without expectation are left out."""
         if night.night not in self._known:
             self._known[night.night] = self._sums(night)
         return self._known[night.night]
@@ -208,13 +174,13 @@ class Baseline:
         return (squares / (count - 1) - explained / count) / self.room(None)
 
     def night_effect(self, pooled: float) -> float:
-        """tau² of the series at full room: its own estimate pulled towards that of all series, never below the floor."""
+        """tau² of the series at full room: its own estimate pulled towards `pooled`, not below the floor."""
         count = len(self.nights)
         own = (count * self.excess + _POOLING_NIGHTS * pooled) / (count + _POOLING_NIGHTS)
         return max(NIGHT_EFFECT_FLOOR, own)
 
     def shift(self, nights: Sequence[Night], tau2: float, intent: str | None = None) -> Shift | None:
-        """Deviation of a window of nights (oldest first), of one intent or all; None when nothing can be compared.
+        """Deviation of a window of nights (oldest first), of one intent or all; None when there is none.
 
         Args:
             nights: The nights, by the same judge and metric version as the baseline.
@@ -243,22 +209,36 @@ class Baseline:
             error = present * sum(cell.noise.phi * sums.borrowed for cell, sums in known)
         else:
             error = sum(cell.noise.phi / (cell.n + SHRINKAGE) * sums.weight**2 for cell, sums in known)
-        expected = total.expected / total.weight
+        expected, deviation = total.expected / total.weight, total.deviation / total.weight
+        common = _common_spread(expected, deviation, total.items, sum(cell.n for cell, _ in known))
         between = tau2 * self.room(intent) * (1 / present + 1 / len(self.nights))
-        variance = (noise + error) / total.weight**2 + between
+        variance = common * (noise + error) / total.weight**2 + between
         return Shift(
             nights=len(nights),
             first=nights[0].night,
             items=total.items,
             expected=expected,
-            deviation=total.deviation / total.weight,
+            deviation=deviation,
             variance=variance,
-            jump=max(0.0, skew / total.weight**3 / variance),
+            jump=max(0.0, common * skew / total.weight**3 / variance),
         )
 
     def room(self, intent: str | None) -> float:
         """See `room`, for the mean of an intent or of all."""
         return room(self.mean if intent is None else self.cell(intent).mean)
+
+
+def _common_spread(expected: float, deviation: float, items: int, scores: float) -> float:
+    """Factor on the baseline's variance when both samples share the mean the null hypothesis gives them.
+
+    A baseline that was lucky is too high and, near 1, too sure of itself at once; the pooled mean of a
+    two-sample score test undoes the second. Matters where the window is about as large as the baseline; never
+    below 1.
+    """
+    pooled = expected + deviation * items / (items + scores + SHRINKAGE)
+    edge = 0.5 / (items + scores + SHRINKAGE)
+    spread = max(expected * (1 - expected), edge)
+    return max(1.0, min(0.25, pooled * (1 - pooled)) / spread)
 
 
 def add(parts: Iterable[Sums]) -> Sums:
@@ -268,7 +248,7 @@ def add(parts: Iterable[Sums]) -> Sums:
 
 
 def _moments(residuals: Iterable[float], mass: float, mean: float, whole: Noise | None) -> Noise:
-    """Noise from summed residuals of conversations, with a Jeffreys pseudo-score and, for cells, ten of the whole."""
+    """Noise from residuals of conversations, a Jeffreys pseudo-score and, for cells, ten of the whole."""
     values = list(residuals)
     squares = sum(value**2 for value in values) + 0.5 * mean**2 + 0.5 * (1 - mean) ** 2
     cubes = -sum(value**3 for value in values) + 0.5 * mean**3 - 0.5 * (1 - mean) ** 3
@@ -279,36 +259,7 @@ def _moments(residuals: Iterable[float], mass: float, mean: float, whole: Noise 
 
 
 def pool(baselines: Iterable[Baseline]) -> float:
-    """The night effect all series share: mean of their excesses, weighted by nights and room; 0 without any."""
+    """The night effect all series share: mean of their excesses, weighted by nights and room, or 0."""
     known = [(len(baseline.nights) * baseline.room(None), baseline.excess) for baseline in baselines]
     total = sum(weight for weight, _ in known)
     return sum(weight * excess for weight, excess in known) / total if total else 0.0
-
-
-def level_shift(
-    nights: Sequence[tuple[date, float, float, int]], wanted: float, dispersion: float, tau2: float
-) -> Shift:
-    """Distance of the mean of some nights to a wanted level (a target's minimum or warning).
-
-    Args:
-        nights: Date, mean, independent n, scored items of each night, oldest first.
-        wanted: The level, in 0..1.
-        dispersion: Variance of scores relative to binary ones (`Estimate.dispersion`, averaged over nights).
-        tau2: The night effect at full room.
-    """
-    expected = min(1 - 1e-3, max(1e-3, wanted))
-    items = sum(count for *_, count in nights)
-    mean = sum(count * value for _, value, _, count in nights) / items
-    noise = sum(count**2 / n for _, _, n, count in nights) / items**2 * dispersion * expected * (1 - expected)
-    variance = noise + tau2 * room(expected) / len(nights)
-    # Binary scores have the longest tail a mean of this level can have.
-    skew = (2 * expected - 1) * sum(count**3 / n**2 for _, _, n, count in nights) / items**3
-    return Shift(
-        nights=len(nights),
-        first=nights[0][0],
-        items=items,
-        expected=expected,
-        deviation=mean - expected,
-        variance=variance,
-        jump=max(0.0, skew * dispersion * expected * (1 - expected) / variance),
-    )

@@ -1,7 +1,7 @@
 """The one decision (P2): from shifts, night after night, to a level with the test that decided.
 
-Critical values come from a simulation of many metrics, intents and nights and hold the family of all tests of a
-monitor to well under one false alarm in 90 healthy nights; they are not per-test 5 % values.
+Critical values come from a simulation of many metrics, intents and nights and hold the family of all tests
+of a monitor to well under one false alarm in 90 healthy nights; they are not per-test 5 % values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from datetime import date
 from typing import Literal, NamedTuple
 
 from rag_checks.records import Level
-from rag_checks.verdicts.baseline import Shift
+from rag_checks.verdicts.shifts import Shift
 
 WINDOWS = (1, 3, 7, 14)
 """Nights looked at together: short ones find collapses, long ones find slow or small drops."""
@@ -65,8 +65,8 @@ class Outcome(NamedTuple):
 class Course:
     """One series (or one intent of it) over its nights, held to its limits.
 
-    `against_baseline(start, end)` and `against(wanted, start, end)` give the shift of the nights start..end-1, by
-    position; None where nothing can be compared.
+    `against_baseline(start, end)` and `against(wanted, start, end)` give the shift of the nights
+    start..end-1, by position; None where nothing can be compared.
     """
 
     nights: Sequence[date]
@@ -79,9 +79,10 @@ class Course:
     def outcome(self) -> Outcome:
         """Decide the last night.
 
-        The nights are walked in order because an episode has a memory: once failing, it is over when on three nights
-        in a row the last three nights are within 1.5 standard errors and half the drop is regained. Later windows
-        then begin after the episode, so a problem that was repaired is not found again.
+        The nights are walked in order because an episode has a memory: once failing, it is over when on
+        three nights in a row the last three nights are within 1.5 standard errors and half the drop is
+        regained. Later windows then begin after the episode, so a problem that was repaired is not found
+        again.
         """
         begin, clear = 0, 0
         drops: dict[str, float] = {}
@@ -181,7 +182,7 @@ class Course:
         return recent is not None and recent.z > RECOVERED_Z and recent.deviation > test.shift.deviation / 2
 
     def _calm(self, begin: int, last: int, drops: Mapping[str, float]) -> bool:
-        """Whether the last three nights are back: near baseline and minimum, half of what was lost regained."""
+        """Whether the last three nights are back: near baseline and minimum, half of the drop regained."""
         for kind in ("baseline", "target"):
             recent = self._recent(kind, begin, last)
             if recent is None:

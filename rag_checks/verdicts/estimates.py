@@ -14,9 +14,9 @@ from rag_checks.records import ScoreRow, ScoreStatus
 
 CONFIDENCE = 0.95
 
-# Pseudo-conversations of full binary variance mixed into the estimated variance. They keep the interval honest
-# where the sample's own variance is not to be believed: at n = 1 they are all there is, at n = 8 equal values
-# they stop the interval from collapsing to a point; at n = 100 they no longer matter.
+# Pseudo-conversations of full binary variance mixed into the estimated variance. They keep the interval
+# honest where the sample's own variance is not to be believed: at n = 1 they are all there is, at n = 8
+# equal values they stop the interval from collapsing to a point; at n = 100 they no longer matter.
 _PRIOR_CLUSTERS = 2.0
 
 INVALID = "invalid"
@@ -26,10 +26,10 @@ INVALID = "invalid"
 class Estimate:
     """Mean of a set of scores with everything it travels with.
 
-    `mean`, `low`, `high` are in 0..1 and None when nothing was scored; `dispersion` is the variance relative to
-    independent binary outcomes of the same mean (1 = binary, below 1 = graded scores); `n_independent` is Kish's
-    number of equally weighted conversations. `failures` counts failed scores by status; `invalid` in it are
-    rows with status ok whose value is no number in 0..1.
+    `mean`, `low`, `high` are in 0..1 and None when nothing was scored; `dispersion` is the variance relative
+    to independent binary outcomes of the same mean (1 = binary, below 1 = graded scores); `n_independent` is
+    Kish's number of equally weighted conversations. `failures` counts failed scores by status; `invalid` in
+    it are rows with status ok whose value is no number in 0..1.
     """
 
     mean: float | None
@@ -57,7 +57,8 @@ class Estimate:
 def outcome(row: ScoreRow) -> str:
     """How a row counts: `ok`, `not_applicable`, or the kind of failure.
 
-    A row that says ok without a finite value in 0..1 and a finite positive weight is `invalid`, never a number.
+    A row that says ok without a finite value in 0..1 and a finite positive weight is `invalid`, never a
+    number.
     """
     if row.status != ScoreStatus.OK:
         return row.status
@@ -71,10 +72,10 @@ def estimate(rows: Iterable[ScoreRow]) -> Estimate:
     """Reduce score rows to a mean with counts and a 95 % interval. The order of rows does not matter.
 
     The mean is Hájek's, sum(w y) / sum(w). Its variance is the linearised one over conversations,
-    C/(C-1) sum_c (sum_i w_i (y_i - mean))² / sum(w)², taken relative to binary outcomes and shrunk a little towards
-    them; the interval is Wilson's (1927) on the effective n this gives, as proposed for survey means by Korn and
-    Graubard (1998) and compared by Dean and Pagano (2015). The finite population correction is left out: the
-    interval speaks about the bot, not about one night's traffic.
+    C/(C-1) sum_c (sum_i w_i (y_i - mean))² / sum(w)², taken relative to binary outcomes and shrunk a little
+    towards them; the interval is Wilson's (1927) on the effective n this gives, as proposed for survey means
+    by Korn and Graubard (1998) and compared by Dean and Pagano (2015). The finite population correction is
+    left out: the interval speaks about the bot, not about one night's traffic.
     """
     counts: Counter[str] = Counter()
     scored: list[tuple[str, float, float]] = []
@@ -144,15 +145,17 @@ def wilson(mean: float, n: float, confidence: float = CONFIDENCE) -> tuple[float
 def signed_deviance(deviation: float, variance: float, jump: float) -> float:
     """How surprising a mean deviation is when nothing moved, as a standard normal; negative is worse.
 
-    Scores near 1 fall by rare large steps, so their means have a long lower tail and deviation / sd cries wolf.
-    Drops are measured by the signed root deviance of a shifted, scaled Poisson variable with the same variance and
-    skewness (McCullagh and Nelder 1989, section 2.4.3): with x = -deviation jump / variance,
-    z = -sqrt(2 variance / jump² ((1 + x) log(1 + x) - x)). Rises use the normal form, which `jump` = 0 gives too.
+    Scores near 1 fall by rare large steps, so their means have a long lower tail and deviation / sd cries
+    wolf. Drops are measured by the signed root deviance of a shifted, scaled Poisson variable with the same
+    variance and skewness (McCullagh and Nelder 1989, section 2.4.3): with x = -deviation jump / variance,
+    z = -sqrt(2 variance / jump² ((1 + x) log(1 + x) - x)). Rises use the normal form, which `jump` = 0 gives
+    too.
 
     Args:
         deviation: Mean minus expectation.
         variance: Variance of that when nothing moved, above 0.
-        jump: Minus the third cumulant of the mean over its variance: what one failure does to the mean; 0 or more.
+        jump: Minus the third cumulant of the mean over its variance: what one failure does to the mean; 0 or
+        more.
     """
     x = -deviation * jump / variance
     if x < 1e-4:  # noqa: PLR2004 - here the normal form is the same to six digits, and free of cancellation

@@ -132,7 +132,7 @@ def missing(count: Estimate, limits: Limits, language: Language) -> str | None:
 
 
 def sentence(facts: Facts, language: Language) -> str:
-    """The rule string, e.g. `faithfulness 0.81 [0.77, 0.84], target 0.85; 7 nights, −0.06 …, z −4.6; intent returns`."""
+    """The rule, e.g. `faithfulness 0.81 [0.77, 0.84], target 0.85; 7 nights, … z −4.6; intent returns`."""
     words = _WORDS[language]
     parts = [_head(facts, words)]
     if facts.missing is not None:

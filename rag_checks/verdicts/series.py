@@ -19,7 +19,7 @@ class Identity(NamedTuple):
 
 
 class Graded(NamedTuple):
-    """One usable score; weights average 1 within their night, so that every night counts by its sample size."""
+    """One usable score; weights average 1 within their night, so every night counts by its sample size."""
 
     item_id: str
     cluster: str
