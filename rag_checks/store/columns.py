@@ -87,7 +87,7 @@ class Utc(TypeDecorator[datetime]):
         return dialect.type_descriptor(DateTime(timezone=dialect.name == "postgresql"))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """UTC of an aware time. Raises ValueError for a naive one."""
+        """UTC of an aware time. Raises ValueError, which SQLAlchemy wraps, for a naive one."""
         if value is None:
             return None
         if not is_aware(value):

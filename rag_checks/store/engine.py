@@ -1,6 +1,7 @@
 """Connections: settings, transactions, and the one place where a driver's errors become ours."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,7 @@ _CONNECT_TIMEOUT_S = 10
 
 # `postgres` is how Airflow spells the scheme of a connection's URI.
 _DRIVERS = {
-    "sqlite": "sqlite+pysqlite",
-    "sqlite+pysqlite": "sqlite+pysqlite",
+    "sqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
@@ -31,6 +31,9 @@ _AUTOCOMMIT: dict[str, dict[str, Any]] = {
     "sqlite": {"rag_checks_begin": None},
     "postgresql": {"isolation_level": "AUTOCOMMIT"},
 }
+
+_PRIMARY = 0xFF  # the upper bits of a SQLite result code only refine it
+_WAL_RETRY_S = 0.02
 
 # Primary result codes of SQLite (https://sqlite.org/rescode.html) by what to do about them.
 _WAIT = {
@@ -68,7 +71,7 @@ def parse_url(url: str) -> URL:
         raise ConfigError(
             f"the store cannot be kept in {parsed.drivername!r}; write sqlite:///PATH or postgresql://…"
         )
-    if driver == "sqlite+pysqlite" and parsed.database in (None, "", ":memory:"):
+    if driver == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise ConfigError("the store's URL names no file; write sqlite:///PATH")
     return parsed.set(drivername=driver)
 
@@ -90,8 +93,9 @@ class Database:
 
     def __init__(self, url: str, *, lock_timeout_s: float = LOCK_TIMEOUT_S, migrating: bool = False) -> None:
         self.url = parse_url(url)
-        self.name = self.url.render_as_string(hide_password=True)
-        if file := sqlite_file(self.url):
+        file = sqlite_file(self.url)
+        self.name = self.url.render_as_string(hide_password=True) if file is None else str(file)
+        if file is not None:
             _make_folder(file)
             self._engine = _sqlite_engine(self.url, lock_timeout_s, foreign_keys=not migrating)
         else:
@@ -125,6 +129,10 @@ class Database:
     def _translate(self, context: ExceptionContext) -> BaseException | None:
         """Our error for what the database did; None leaves programming and integrity errors as they are."""
         original = context.original_exception
+        if (
+            context.is_pre_ping
+        ):  # the pool asks whether its connection still lives, and makes a new one if not
+            return None
         if isinstance(original, sqlite3.Error):
             return self._translate_sqlite(original)
         if context.is_disconnect or _is_operational(original):
@@ -134,7 +142,7 @@ class Database:
         return None
 
     def _translate_sqlite(self, error: sqlite3.Error) -> RagChecksError | None:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits only refine the primary code
+        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
         if code in _WAIT:
             return StoreUnavailable(f"the store {self.name} is not available: {_WAIT[code]} ({error})")
         if code in _ACT:
@@ -180,12 +188,9 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, *, foreign_keys: bool) -> En
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does
-        for setting in (
-            "journal_mode = WAL",
-            "synchronous = NORMAL",
-            f"foreign_keys = {'ON' if foreign_keys else 'OFF'}",
-        ):
-            connection.execute(f"PRAGMA {setting}")
+        _use_wal(connection, lock_timeout_s)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -196,6 +201,21 @@ def _sqlite_engine(url: URL, lock_timeout_s: float, *, foreign_keys: bool) -> En
             connection.exec_driver_sql(statement)
 
     return engine
+
+
+def _use_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
+    # Writing goes on beside reading. The file remembers it, but of several processes that open a new file all
+    # but one are told "locked" at once: SQLite does not wait by itself for this change.
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(_WAL_RETRY_S)
+        else:
+            return
 
 
 def _postgres_engine(url: URL, lock_timeout_s: float, *, pooled: bool) -> Engine:

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Executable, Table, delete, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from rag_checks.errors import StoreError
 from rag_checks.records import Record
 from rag_checks.store.tables import runs
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 Row = Mapping[str, Any]
 
@@ -57,9 +61,13 @@ def _insert_missing_statement(dialect: str, table: Table) -> Executable:
     return _insert(dialect, table).on_conflict_do_nothing()
 
 
-def _insert(dialect: str, table: Table) -> postgresql.Insert | sqlite.Insert:
-    # ON CONFLICT: both databases have it, plain SQL has not.
-    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+def _insert(dialect: str, table: Table) -> "PostgresInsert | SqliteInsert":
+    # An INSERT that knows ON CONFLICT: both databases have it, plain SQL has not.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as postgres_insert  # noqa: PLC0415 - 0.05 s of import
+
+        return postgres_insert(table)
+    return sqlite.insert(table)
 
 
 def replace_list(connection: Connection, table: Table, eval_run_id: str, records: Sequence[Record]) -> None:

@@ -44,12 +44,12 @@ def schema_revision(url: str) -> str | None:
         database.close()
 
 
-def upgrade(url: str, to: str = "head") -> tuple[str | None, str]:
+def upgrade(url: str, to: str | None = None) -> tuple[str | None, str]:
     """Move a database to a newer revision, in one transaction: all steps or none.
 
     Args:
         url: As in `engine.parse_url`.
-        to: A revision this code knows.
+        to: A revision this code knows; default: `head_revision()`.
 
     Returns:
         The revision before (None: it was empty) and after.
@@ -58,6 +58,7 @@ def upgrade(url: str, to: str = "head") -> tuple[str | None, str]:
         StoreError: The database is newer than this code, or holds tables of something else.
         StoreUnavailable: The database cannot be reached, or is locked.
     """
+    target = to or head_revision()
     database = Database(url, migrating=True)
     try:
         with database.write() as connection:
@@ -66,7 +67,8 @@ def upgrade(url: str, to: str = "head") -> tuple[str | None, str]:
             _refuse_newer(before, database.name)
             if before is None:
                 _refuse_foreign(connection, database.name)
-            _run_alembic(connection, to)
+            if before != target:  # of several processes that came here together the first did the work
+                _run_alembic(connection, target)
             return before, str(current(connection))
     finally:
         database.close()
@@ -81,7 +83,6 @@ def ensure(database: Database, url: str) -> None:
     with database.read() as connection:
         found = current(connection)
     if found is None:
-        # Of several processes that get here together one migrates; the others wait and find nothing to do.
         found = upgrade(url)[1]
     _refuse_newer(found, database.name)
     if found != head_revision():

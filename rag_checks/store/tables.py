@@ -112,6 +112,18 @@ scores = Table(
     ForeignKeyConstraint(
         ["eval_run_id", "case_id"], ["cases.eval_run_id", "cases.case_id"], ondelete="CASCADE"
     ),
+    # All that the history of a monitor reads, so that the long evidence stays on disk: half the time of
+    # a first reading.
+    Index(
+        "ix_scores_history",
+        "eval_run_id",
+        "case_id",
+        "metric",
+        "metric_version",
+        "value",
+        "status",
+        "judge",
+    ),
 )
 
 verdicts = Table(
