@@ -89,8 +89,9 @@ def negation_differs(first: Text, second: Text) -> bool:
 
 def opposite(first: Text, second: Text) -> bool:
     """The texts stand on two sides of a pair such as before/after or free/charged."""
-    sides = any(one * other < 0 for one, other in zip(first.sides, second.sides, strict=True))
-    return sides or any(one and other and not one & other for one, other in zip(first.frames, second.frames, strict=True))
+    if any(side and second.side(pair) == -side for pair, side in enumerate(first.sides)):
+        return True
+    return any(one and other and not one & other for one, other in zip(first.frames, second.frames, strict=True))
 
 
 def contains(answer: Text, reference: Text) -> bool:

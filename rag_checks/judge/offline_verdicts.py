@@ -25,6 +25,7 @@ from rag_checks.judge.offline_features import (
     opposite,
     recall,
 )
+from rag_checks.judge.offline_numbers import Quantity
 from rag_checks.judge.offline_text import Text, analyse, stem
 from rag_checks.records import Language
 
@@ -37,6 +38,8 @@ _WITHIN = 0.6
 _SUPPORT = 0.7
 _USEFUL = 0.5
 _ABOUT = 0.34
+_PASSAGE = 400  # characters
+_FORMS = 5
 _REACH = 12  # how many characters before a name a negation can stand and still deny it
 _NAME_FOUND = 0.7
 _LIST = re.compile(r"[、和及与或]|以及|或者")
@@ -100,10 +103,11 @@ def _other_person(wanted: Text, said: Text, asked: Text) -> bool:
 
 
 def _other_name(wanted: Text, said: Text, asked: Text) -> bool:
-    """The reference adds a capitalised name to the question, the clause another one, and neither knows the other's."""
+    """In one and the same sentence frame, the reference has one capitalised name and the clause has another."""
     expected = [name for name in wanted.capitalised if name not in asked.folded]
     given = [name for name in said.capitalised if name not in asked.folded]
-    if not expected or not given or recall(wanted.content, (), asked) == 0:
+    shared = [word for word in wanted.content if word not in map(stem, expected) and word in said.content_set]
+    if not expected or not given or not shared:
         return False
     return all(said.has(stem(name)) < _NAME_FOUND for name in expected) and all(
         wanted.has(stem(name)) < _NAME_FOUND for name in given
@@ -143,8 +147,8 @@ def _denies(wanted: Text, said: Text, asked: Text) -> bool:
     own, other = max(0, said.negations - asked.negations), max(0, wanted.negations - asked.negations)
     bare = own and not other and recall(wanted.content, (), asked) == 0
     if bare:  # the reference is a name or a phrase: only a negation in front of it denies it
-        position = max((said.folded.find(word) for word in wanted.content), default=-1)
-        return analyse(said.folded[: max(position, 0)][-_REACH:]).negations > 0
+        found = [at for at in (said.folded.find(word) for word in wanted.content) if at >= 0]
+        return bool(found) and analyse(said.folded[: min(found)][-_REACH:]).negations > 0
     return own % 2 != other % 2
 
 
@@ -282,36 +286,52 @@ def _checked(said: Text, passage: Text, share: float, language: Language) -> Fin
         return False, say(language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”")
     if any(not passage.has_quantity(one) for one in said.quantities):
         return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
-    closest = max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one)))
-    if negation_differs(said, analyse(closest)) or opposite(said, analyse(closest)):
-        return False, say(language, "the passage says the opposite", "段落的意思相反")
+    if _may_deny(said, passage):
+        closest = analyse(max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one))))
+        if negation_differs(said, closest) or opposite(said, closest):
+            return False, say(language, "the passage says the opposite", "段落的意思相反")
     return True, say(language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中")
 
 
+def _may_deny(said: Text, passage: Text) -> bool:
+    return bool(said.negations or passage.negations or any(said.sides) or any(said.frames))
+
+
 def windows(context: str) -> list[str]:
-    """Up to three consecutive sentences at a time; a short context whole."""
-    parts = texts.sentences(context)
-    if len(parts) <= 3:  # noqa: PLR2004 - see the docstring
+    """Passages of a context: three consecutive sentences at a time; a context of a paragraph's length whole."""
+    if len(context) <= _PASSAGE:
         return [context]
-    return ["\n".join(parts[at : at + 3]) for at in range(len(parts) - 2)]
+    parts = texts.sentences(context)
+    return ["\n".join(parts[at : at + 3]) for at in range(max(len(parts) - 2, 1))]
 
 
-def useful(question: str, targets: Sequence[str], context: str, language: Language) -> Finding:
-    """Does a context help to arrive at a target (a claim of the reference, else of the answer)?
+class Need(NamedTuple):
+    """What a context must hold to be useful: what a target adds to the question, and what it is about."""
 
-    It must hold the words or numbers that the target adds to the question, and the target's subject.
-    """
-    asked, given = analyse(question), analyse(context)
-    for target in targets:
-        form = closest_alias(target, question, context)
-        wanted = analyse(form)
-        kernel = [word for word in core(wanted, asked) if word not in asked.content_set]
-        subject = [word for word in wanted.content if word in asked.content_set] or asked.content
-        about = recall(subject, (), given)
-        if not kernel and not wanted.quantities:
-            hit = about >= _SUPPORT
-        else:
-            hit = recall(kernel, wanted.quantities, given) >= _USEFUL and about > 0
-        if hit:
+    added: tuple[str, ...]
+    quantities: list[Quantity]
+    subject: tuple[str, ...]
+
+
+def needs(question: str, targets: Sequence[str]) -> list[Need]:
+    """What the targets (claims of the reference, else of the answer) need from a context."""
+    asked = analyse(question)
+    found = []
+    for wanted in (analyse(form) for target in targets for form in aliases(target)[:_FORMS]):
+        added = tuple(word for word in core(wanted, asked) if word not in asked.content_set)
+        subject = tuple(word for word in wanted.content if word in asked.content_set) or asked.content
+        found.append(Need(added, wanted.quantities, subject))
+    return found
+
+
+def useful(wanted: Sequence[Need], context: str, language: Language) -> Finding:
+    """Does a context hold the words or numbers that one of the targets adds to the question, and its subject?"""
+    given = analyse(context)
+    for need in wanted:
+        adds = need.added or need.quantities
+        if adds and recall(need.added, need.quantities, given) < _USEFUL:
+            continue
+        about = recall(need.subject, (), given)
+        if about >= _SUPPORT or (adds and about > 0):
             return True, say(language, "has what the answer needs", "包含得出答案所需的内容")
     return False, say(language, "has too little of what the answer needs", "缺少得出答案所需的内容")
