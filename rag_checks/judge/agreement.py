@@ -26,7 +26,9 @@ class Agreement(Record):
     false_negative: int
     true_negative: int
     accuracy: float | None = Field(description="0..1; None without rows.")
-    kappa: float | None = Field(description="Cohen's kappa, -1..1; None when chance agreement is 1 or without rows.")
+    kappa: float | None = Field(
+        description="Cohen's kappa, -1..1; None when chance agreement is 1 or without rows."
+    )
     kappa_low: float | None = Field(description="Lower end of its 95 % interval.")
     kappa_high: float | None
     auc: float | None = Field(description="Area under the ROC curve, 0..1; None unless both labels occur.")

@@ -92,9 +92,15 @@ def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
     rated = contexts if inputs.get("rate_contexts", True) else []
     useful = [offline_verdicts.useful(wanted, context, language) for context in rated]
     return ContextCheck(
-        answer_claims=_numbered([offline_verdicts.supported_by(one, contexts, language) for one in answer_claims]),
-        reference_claims=_numbered([offline_verdicts.supported_by(one, contexts, language) for one in reference_claims]),
-        contexts=[ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)],
+        answer_claims=_numbered(
+            [offline_verdicts.supported_by(one, contexts, language) for one in answer_claims]
+        ),
+        reference_claims=_numbered(
+            [offline_verdicts.supported_by(one, contexts, language) for one in reference_claims]
+        ),
+        contexts=[
+            ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)
+        ],
     )
 
 
@@ -109,7 +115,9 @@ def _compare_claims(inputs: dict[str, Any], language: Language) -> ClaimComparis
 
 
 def _numbered(findings: Sequence[offline_verdicts.Finding]) -> list[ClaimVerdict]:
-    return [ClaimVerdict(id=at, reason=why, supported=holds) for at, (holds, why) in enumerate(findings, start=1)]
+    return [
+        ClaimVerdict(id=at, reason=why, supported=holds) for at, (holds, why) in enumerate(findings, start=1)
+    ]
 
 
 _TASKS: dict[Task, Callable[[dict[str, Any], Language], Output]] = {
@@ -134,12 +142,16 @@ def lexical_similarity(first: str, second: str) -> float:
     if offline_claims.noncommittal("", first) != offline_claims.noncommittal("", second):
         return 0.0
     grams = 2 * len(one.grams & two.grams) / (len(one.grams) + len(two.grams))
-    return min(1.0, 0.55 * _word_f1(one, two) + 0.40 * grams + 0.05 * _letter_cosine(one.squeezed, two.squeezed))
+    return min(
+        1.0, 0.55 * _word_f1(one, two) + 0.40 * grams + 0.05 * _letter_cosine(one.squeezed, two.squeezed)
+    )
 
 
 def _word_f1(one: Text, two: Text) -> float:
     sizes = len(one.content) + len(one.quantities) + len(two.content) + len(two.quantities)
-    shared = sum(two.has_quantity(own) for own in one.quantities) + sum(one.has_quantity(own) for own in two.quantities)
+    shared = sum(two.has_quantity(own) for own in one.quantities) + sum(
+        one.has_quantity(own) for own in two.quantities
+    )
     shared += 2 * len(one.content_set & two.content_set)
     return shared / sizes if sizes else 0.0
 

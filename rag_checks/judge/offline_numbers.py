@@ -86,7 +86,9 @@ _EN_NUMERAL = re.compile(
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
-_EN_UNIT = "|".join(sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True))
+_EN_UNIT = "|".join(
+    sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
+)
 # These patterns begin with a digit, so that the regex engine can jump to one; what stands before it is looked at after.
 _QUANTITY = re.compile(
     rf"\d+(?:\.\d+)?(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
@@ -105,7 +107,9 @@ _MONTH_STARTS = tuple(name[:3] for name in _MONTHS)
 _DATE_UNITS = ("month_of_year", "day_of_month")
 _MONTH = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS)
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_DATE_EN = re.compile(rf"\b{_DAY}(?: of)? ({_MONTH})\b|\b({_MONTH})\.? {_DAY}(?![\d:])|\b({_MONTH})\.?(?=,? [12]\d{{3}}\b)")
+_DATE_EN = re.compile(
+    rf"\b{_DAY}(?: of)? ({_MONTH})\b|\b({_MONTH})\.? {_DAY}(?![\d:])|\b({_MONTH})\.?(?=,? [12]\d{{3}}\b)"
+)
 _YEAR_ZH = re.compile(r"[12]\d{3}年")
 _SCALES = {"百": 100, "千": 1000, "k": 1000, "thousand": 1000, "万": 10**4, "million": 10**6,
            "亿": 10**8, "billion": 10**9}  # fmt: skip
@@ -153,7 +157,11 @@ def _chinese(match: re.Match[str]) -> str:
     numeral, decimals, unit = match.groups()
     before = match.string[max(match.start() - 3, 0) : match.start()]
     prefixed = before.endswith(("百分之", "第", "周", "星期", "礼拜"))
-    vague = numeral in _MORE_THAN_NUMBERS or (numeral == "一" and unit == "点") or (numeral == "十" and unit == "分")
+    vague = (
+        numeral in _MORE_THAN_NUMBERS
+        or (numeral == "一" and unit == "点")
+        or (numeral == "十" and unit == "分")
+    )
     scale_only = not any(char in _ZH_DIGIT or char == "十" for char in numeral)
     after_number = before[-1:].isdigit() or before.endswith(".")
     if vague or scale_only or after_number or not (len(numeral) > 1 or prefixed or unit):

@@ -38,7 +38,9 @@ _EXCLUSIVE = tuple(
 )  # fmt: skip
 _ANY_EXCLUSIVE = re.compile("|".join(option.pattern for group in _EXCLUSIVE for option in group))
 # Words that say what kind of thing is asked or named; alone they identify nothing.
-_GENERIC = frozenset("成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split())
+_GENERIC = frozenset(
+    "成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split()
+)
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'-][a-z0-9]+)*")
 _LATIN_WORD = re.compile(r"[a-z0-9]+(?:[.'][a-z0-9]+)*")
 _FIRST_HAN = "㐀"
@@ -113,7 +115,14 @@ def _english_word(word: str) -> str:
     return plain if plain in _EN_FUNCTION else stem(plain)
 
 
-_SAME_TIMES = {"第二天": "次日", "翌日": "次日", "半年": "6个月", "半小时": "30分钟", "半个小时": "30分钟", "half an hour": "30 minutes"}
+_SAME_TIMES = {
+    "第二天": "次日",
+    "翌日": "次日",
+    "半年": "6个月",
+    "半小时": "30分钟",
+    "半个小时": "30分钟",
+    "half an hour": "30 minutes",
+}
 _SAME_TIME = re.compile("|".join(_SAME_TIMES))
 
 
@@ -133,7 +142,9 @@ def fold(text: str) -> str:
     """Normalised text with digits for number words and Latin letters without accents."""
     text = texts.normalise(text)
     if not text.isascii() and not _HAN.search(text):
-        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+        text = "".join(
+            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
+        )
     return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
 
 
@@ -175,13 +186,22 @@ class Text:
     @cached_property
     def content(self) -> tuple[str, ...]:
         """Different content words in order; all words when nothing but function words is there."""
-        kept = tuple(dict.fromkeys(word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION))
+        kept = tuple(
+            dict.fromkeys(
+                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
+            )
+        )
         return kept or tuple(dict.fromkeys(self.words))
 
     @cached_property
     def content_set(self) -> frozenset[str]:
         """`content` for look-ups."""
         return frozenset(self.content)
+
+    @cached_property
+    def telling(self) -> tuple[str, ...]:
+        """`content` without words that only name a kind (department, member), if anything is left."""
+        return tuple(word for word in self.content if not is_generic(word)) or self.content
 
     @cached_property
     def _word_set(self) -> frozenset[str]:
@@ -270,12 +290,15 @@ class Text:
         if not _ANY_EXCLUSIVE.search(self.folded):
             return (frozenset(),) * len(_EXCLUSIVE)
         return tuple(
-            frozenset(at for at, option in enumerate(group) if option.search(self.folded)) for group in _EXCLUSIVE
+            frozenset(at for at, option in enumerate(group) if option.search(self.folded))
+            for group in _EXCLUSIVE
         )
 
     def has(self, word: str) -> float:
         """How far a content word is in this text, 0..1: 1 as a word or inside the text, else by its best spelling."""
-        if word[0] >= _FIRST_HAN:  # looked up in the letters first: a long text need not be cut into words for it
+        if (
+            word[0] >= _FIRST_HAN
+        ):  # looked up in the letters first: a long text need not be cut into words for it
             if word in self.squeezed or (word in _COMMON_FORMS and word in self._word_set):
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]

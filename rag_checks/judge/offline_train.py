@@ -51,7 +51,9 @@ def read_rows(path: Path) -> list[Row]:
         try:
             row = json.loads(line)
             label = {"good": True, "bad": False}.get(row["label"], row["label"])
-            rows.append(row | {"label": bool(label), "reference": row.get("reference") or row.get("gold", "")})
+            rows.append(
+                row | {"label": bool(label), "reference": row.get("reference") or row.get("gold", "")}
+            )
             row["question"], row["answer"]
         except (ValueError, KeyError, TypeError) as error:
             raise SourceError(f"{path}:{number}: needs question, answer and label ({error!r})") from error
@@ -60,7 +62,9 @@ def read_rows(path: Path) -> list[Row]:
 
 def vector(row: Row) -> list[float]:
     """Features of a row's answer against the accepted form of its reference it meets best."""
-    return features(row["question"], closest_alias(row["reference"], row["question"], row["answer"]), row["answer"])
+    return features(
+        row["question"], closest_alias(row["reference"], row["question"], row["answer"]), row["answer"]
+    )
 
 
 def fit(matrix: "np.ndarray", labels: "np.ndarray") -> "np.ndarray":
@@ -121,11 +125,17 @@ def train(path: Path) -> dict[str, Any]:
     weights = fit(matrix, labels)
     return {
         "version": MODEL_VERSION,
-        "trained_on": {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "n": len(rows)},
+        "trained_on": {
+            "file": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "n": len(rows),
+        },
         "cross_validated_kappa": round(kappa(threshold), 4),
         "threshold": threshold,
         "bias": round(float(weights[-1]), 6),
-        "weights": {name: round(float(weight), 6) for name, weight in zip(FEATURES, weights[:-1], strict=True)},
+        "weights": {
+            name: round(float(weight), 6) for name, weight in zip(FEATURES, weights[:-1], strict=True)
+        },
     }
 
 
@@ -133,14 +143,22 @@ async def correctness(judge: OfflineJudge, row: Row) -> float:
     """answer_correctness as the product prints it: 0.75 F1 of the claim verdicts + 0.25 similarity."""
     language = language_of(row["question"] + row["answer"])
     given = {key: row[key] for key in ("question", "answer", "reference")}
-    answer: Any = (await judge.ask(JudgeRequest(task=Task.ANALYSE_ANSWER, language=language, inputs=given))).output
-    reference: Any = (await judge.ask(JudgeRequest(task=Task.ANALYSE_REFERENCE, language=language, inputs=given))).output
+    answer: Any = (
+        await judge.ask(JudgeRequest(task=Task.ANALYSE_ANSWER, language=language, inputs=given))
+    ).output
+    reference: Any = (
+        await judge.ask(JudgeRequest(task=Task.ANALYSE_REFERENCE, language=language, inputs=given))
+    ).output
     claims = {"answer_claims": answer.claims, "reference_claims": reference.claims}
     compared: Any = (
         await judge.ask(JudgeRequest(task=Task.COMPARE_CLAIMS, language=language, inputs=given | claims))
     ).output
     hits = sum(verdict.supported for verdict in compared.answer_claims)
-    wrong = len(compared.answer_claims) - hits + sum(not verdict.supported for verdict in compared.reference_claims)
+    wrong = (
+        len(compared.answer_claims)
+        - hits
+        + sum(not verdict.supported for verdict in compared.reference_claims)
+    )
     (similarity,) = await judge.similarity([(row["answer"], row["reference"])], language)
     return 0.75 * (hits / (hits + 0.5 * wrong) if hits else 0.0) + 0.25 * similarity
 
@@ -148,9 +166,13 @@ async def correctness(judge: OfflineJudge, row: Row) -> float:
 async def faithfulness(judge: OfflineJudge, row: Row) -> float | None:
     """Share of the answer's claims that the context supports; None without claims."""
     language = language_of(row["question"] + row["answer"])
-    analysed: Any = (await judge.ask(JudgeRequest(task=Task.ANALYSE_ANSWER, language=language, inputs=row))).output
+    analysed: Any = (
+        await judge.ask(JudgeRequest(task=Task.ANALYSE_ANSWER, language=language, inputs=row))
+    ).output
     inputs = {"question": row["question"], "contexts": [row["context"]], "answer_claims": analysed.claims}
-    checked: Any = (await judge.ask(JudgeRequest(task=Task.CHECK_CONTEXTS, language=language, inputs=inputs))).output
+    checked: Any = (
+        await judge.ask(JudgeRequest(task=Task.CHECK_CONTEXTS, language=language, inputs=inputs))
+    ).output
     verdicts = [verdict.supported for verdict in checked.answer_claims]
     return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -202,15 +224,22 @@ def measure(name: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
                 "language": language_of(rows[0]["question"]),
                 "slice": part,
                 "method": method,
-                **{key: round(value, 4) if isinstance(value, float) else value for key, value in figures.items()},
+                **{
+                    key: round(value, 4) if isinstance(value, float) else value
+                    for key, value in figures.items()
+                },
             }
 
 
 def main() -> None:
     """Fit, measure, write both files and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("train", type=Path, help="labelled JSONL file to fit")
-    parser.add_argument("--measure", action="append", default=[], metavar="NAME=FILE", help="labelled file to measure")
+    parser.add_argument(
+        "--measure", action="append", default=[], metavar="NAME=FILE", help="labelled file to measure"
+    )
     arguments = parser.parse_args()
     model = train(arguments.train)
     _write("offline_model.json", model)

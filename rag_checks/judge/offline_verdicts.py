@@ -88,18 +88,30 @@ def contradiction(reference: str, claim: str, answer: str, question: str, langua
     if near and _denies(wanted, said, asked):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
     if near and opposite(wanted, said):
-        return say(language, "says the opposite of the reference (before/after, free/charged, …)", "与参考答案意思相反")
+        return say(
+            language,
+            "says the opposite of the reference (before/after, free/charged, …)",
+            "与参考答案意思相反",
+        )
     if _other_person(wanted, said, asked) or _other_name(wanted, said, asked):
         return say(language, "names something or somebody else", "说的是另一个人或事物")
     swapped = _swapped_noun(wanted, said, asked) if near else None
     if swapped:
-        return say(language, "says {1} where the reference says {0}".format(*swapped), "把“{}”说成了“{}”".format(*swapped))
+        return say(
+            language,
+            "says {1} where the reference says {0}".format(*swapped),
+            "把“{}”说成了“{}”".format(*swapped),
+        )
     return None
 
 
 def _other_person(wanted: Text, said: Text, asked: Text) -> bool:
     known = asked.people | wanted.people
-    return bool(said.people and known) and not said.people & known and not any(name in said.squeezed for name in known)
+    return (
+        bool(said.people and known)
+        and not said.people & known
+        and not any(name in said.squeezed for name in known)
+    )
 
 
 def _other_name(wanted: Text, said: Text, asked: Text) -> bool:
@@ -123,7 +135,9 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
         if tag != "replace":
             continue
         gone = [word for word in wanted.words[start:end] if word in wanted.nouns and said.has(word) == 0]
-        come = [word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0]
+        come = [
+            word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0
+        ]
         come = [word for word in come if word not in asked.squeezed]
         if gone and come and not set("".join(gone)) & set("".join(come)):
             return gone[-1], come[-1]
@@ -133,9 +147,15 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
 def _other_number(wanted: Text, said: Text, whole: Text, *, near: bool) -> bool:
     met = any(whole.has_quantity(one) for one in wanted.quantities)
     for quantity in wanted.quantities:
-        if not quantity.unit and met:  # 1979-80 against 1979-1980: half of a pair of plain numbers proves nothing
+        if (
+            not quantity.unit and met
+        ):  # 1979-80 against 1979-1980: half of a pair of plain numbers proves nothing
             continue
-        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
+        if (
+            said.rivals_of(quantity)
+            and not said.has_quantity(quantity)
+            and (near or not whole.has_quantity(quantity))
+        ):
             return True
     return False
 
@@ -164,7 +184,9 @@ def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
 
     def fit(candidate: str) -> tuple[float, float]:
         said = analyse(candidate)
-        return recall(wanted.content, (), said) + recall(kernel, (), said), recall((), wanted.quantities, said)
+        return recall(wanted.content, (), said) + recall(kernel, (), said), recall(
+            (), wanted.quantities, said
+        )
 
     return max(candidates, key=fit)
 
@@ -178,7 +200,9 @@ class Statement(NamedTuple):
     contradicted: bool = False
 
 
-def stated(question: str, reference: str, answer: str, claims: Sequence[str], language: Language) -> Statement:
+def stated(
+    question: str, reference: str, answer: str, claims: Sequence[str], language: Language
+) -> Statement:
     """Is a reference claim stated by an answer?"""
     if not claims:
         return Statement(False, say(language, "the answer states nothing", "回答没有陈述任何事实"), "")
@@ -190,7 +214,9 @@ def stated(question: str, reference: str, answer: str, claims: Sequence[str], la
         if against:
             return Statement(False, against, best, contradicted=True)
     if _settled_by_polarity(question, form, best):
-        return Statement(True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best)
+        return Statement(
+            True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best
+        )
     missing = _left_out(form, answer, question)
     if missing:
         return Statement(False, say(language, f"leaves out: {missing}", f"遗漏：{missing}"), best)
@@ -226,7 +252,12 @@ def _left_out(reference: str, answer: str, question: str) -> str | None:
 
 
 def compare(
-    question: str, answer: str, answer_claims: Sequence[str], reference: str, reference_claims: Sequence[str], language: Language
+    question: str,
+    answer: str,
+    answer_claims: Sequence[str],
+    reference: str,
+    reference_claims: Sequence[str],
+    language: Language,
 ) -> tuple[list[Finding], list[Finding]]:
     """Verdicts on the answer's claims (supported by the reference) and on the reference's (stated by the answer).
 
@@ -242,7 +273,16 @@ def compare(
         if any(one.holds for one in resting):
             supported.append((True, say(language, "says what the reference says", "与参考答案一致")))
         elif complete:
-            supported.append((True, say(language, "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾")))
+            supported.append(
+                (
+                    True,
+                    say(
+                        language,
+                        "adds detail, does not contradict the reference",
+                        "补充细节，与参考答案不矛盾",
+                    ),
+                )
+            )
         elif against:
             supported.append((False, against))
         else:
@@ -269,10 +309,10 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
     said = analyse(claim)
     best, passage = 0.0, ""
     for context in contexts:
-        if recall(said.content, said.quantities, analyse(context)) < _SUPPORT:
+        if recall(said.telling, said.quantities, analyse(context)) < _SUPPORT:
             continue
         for window in windows(context):
-            share = recall(said.content, said.quantities, analyse(window))
+            share = recall(said.telling, said.quantities, analyse(window))
             if share > best:
                 best, passage = share, window
     if best < _SUPPORT:
@@ -283,14 +323,23 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
 def _checked(said: Text, passage: Text, share: float, language: Language) -> Finding:
     missing = [name for name in said.names if passage.has(name) < _NAME_FOUND and name not in passage.folded]
     if missing:
-        return False, say(language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”")
+        return False, say(
+            language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”"
+        )
     if any(not passage.has_quantity(one) for one in said.quantities):
         return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
     if _may_deny(said, passage):
-        closest = analyse(max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one))))
+        closest = analyse(
+            max(
+                texts.sentences(passage.raw),
+                key=lambda one: recall(said.telling, said.quantities, analyse(one)),
+            )
+        )
         if negation_differs(said, closest) or opposite(said, closest):
             return False, say(language, "the passage says the opposite", "段落的意思相反")
-    return True, say(language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中")
+    return True, say(
+        language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中"
+    )
 
 
 def _may_deny(said: Text, passage: Text) -> bool:
@@ -319,7 +368,7 @@ def needs(question: str, targets: Sequence[str]) -> list[Need]:
     found = []
     for wanted in (analyse(form) for target in targets for form in aliases(target)[:_FORMS]):
         added = tuple(word for word in core(wanted, asked) if word not in asked.content_set)
-        subject = tuple(word for word in wanted.content if word in asked.content_set) or asked.content
+        subject = tuple(word for word in wanted.telling if word in asked.content_set) or asked.telling
         found.append(Need(added, wanted.quantities, subject))
     return found
 
