@@ -88,9 +88,9 @@ def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
     answer_claims, reference_claims = inputs.get("answer_claims", []), inputs.get("reference_claims", [])
     targets = reference_claims or [text for text in (inputs.get("reference"),) if text]
     targets = targets or answer_claims or [text for text in (inputs.get("answer"),) if text]
-    rated = [
-        offline_verdicts.useful(inputs.get("question", ""), targets, context, language) for context in contexts
-    ] if inputs.get("rate_contexts", True) else []  # fmt: skip
+    wanted = offline_verdicts.needs(inputs.get("question", ""), targets)
+    rated = contexts if inputs.get("rate_contexts", True) else []
+    useful = [offline_verdicts.useful(wanted, context, language) for context in rated]
     return ContextCheck(
         answer_claims=_numbered(
             [offline_verdicts.supported_by(one, contexts, language) for one in answer_claims]
@@ -99,7 +99,7 @@ def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
             [offline_verdicts.supported_by(one, contexts, language) for one in reference_claims]
         ),
         contexts=[
-            ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(rated, start=1)
+            ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)
         ],
     )
 

@@ -9,7 +9,9 @@ from functools import lru_cache
 
 from rag_checks import text as texts
 
-_CONDITION = re.compile(r"^\W*(?:如果|如|若|假如|要是|当|倘若|万一|if\b|when\b|in case\b|should you\b|unless\b)")
+_CONDITION = re.compile(
+    r"^\W*(?:如果|如|若|假如|要是|当|倘若|万一|if\b|when\b|in case\b|should you\b|unless\b)"
+)
 _REFUSAL_ZH = re.compile(
     r"(?:没有|没|未能?|无法|未曾|并未|暂未)(?:能够?|在.{0,12})?(?:找到|查到|查询到|检索到|搜索到|提到|提及|说明|涉及|给出|列出|记载|明确(?:说明|提到|给出|指出)?)"
     r"(?!.{0,8}(?:的员工|的人|的情况|的话|的，|者))"
@@ -57,10 +59,16 @@ _ASKS_CONTACT = re.compile(
 _TURN = re.compile(r"[，,;；]\s*(?=但|不过|然而|只)|,?\s+(?=\b(?:but|however)\b)")
 _CLAUSE = re.compile(r"[，；;](?=.)|,\s+(?=(?:and|but|while|whereas)\b)|;\s+")
 # A clause that only sets the scene belongs to the one after it.
-_LEAD_IN = re.compile(r"^\W*(?:根据|依据|关于|按照?|对于|至于|由于|因为|为了|除了?|according to|based on|for|in|as)\b|^(?:根据|依据|关于|按照|对于|至于|由于|因为|为了|除)|(?:的|时|后|前|者|下|员工|情况)$")
+_LEAD_IN = re.compile(
+    r"^\W*(?:根据|依据|关于|按照?|对于|至于|由于|因为|为了|除了?|according to|based on|for|in|as)\b|^(?:根据|依据|关于|按照|对于|至于|由于|因为|为了|除)|(?:的|时|后|前|者|下|员工|情况)$"
+)
 _SHORT_CLAUSE_ZH, _SHORT_CLAUSE_WORDS = 4, 4
-_ABBREVIATION = re.compile(r"(?:\b[A-Za-z]|\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|approx|e\.g|i\.e|[ap]\.m|Prof|Gen|Lt|Mt))\.$")
-_CONJUNCTION = re.compile(r"^(?:但是?|不过|而且?|并且?|同时|此外|另外|(?:and|but|while|whereas|however)\b)[，,\s]*", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?:\b[A-Za-z]|\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Ltd|Co|approx|e\.g|i\.e|[ap]\.m|Prof|Gen|Lt|Mt))\.$"
+)
+_CONJUNCTION = re.compile(
+    r"^(?:但是?|不过|而且?|并且?|同时|此外|另外|(?:and|but|while|whereas|however)\b)[，,\s]*", re.IGNORECASE
+)
 _LIST_MARK = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.)、）]|[（(]?[一二三四五六七八九十][、）)])\s*")
 _CITATION = re.compile(r"\s*\[(?:ID:)?\s*\^?\d+(?:\s*[,，]\s*\d+)*\^?\]|【\d+】")
 
@@ -116,12 +124,16 @@ def noncommittal(question: str, answer: str) -> bool:
         return False
     folded = texts.normalise(answer).replace("’", "'")
     parts = [part for sentence in sentences(texts.clean(answer)) for part in _TURN.split(sentence)]
-    return any(is_refusal_sentence(part) for part in parts) or bool(_OFFER.search(folded) or _SORRY.search(folded))
+    return any(is_refusal_sentence(part) for part in parts) or bool(
+        _OFFER.search(folded) or _SORRY.search(folded)
+    )
 
 
 def claims(question: str, text: str) -> list[str]:
     """Factual statements of a text: its factual sentences without closing stops and opening conjunctions."""
-    plain = (_CONJUNCTION.sub("", part.rstrip("。.;； ")) or part for part in factual_sentences(question, text))
+    plain = (
+        _CONJUNCTION.sub("", part.rstrip("。.;； ")) or part for part in factual_sentences(question, text)
+    )
     return list(dict.fromkeys(plain))
 
 
@@ -131,7 +143,9 @@ def clauses(claim: str) -> tuple[str, ...]:
     merged: list[str] = []
     for part in (piece.strip() for piece in _CLAUSE.split(claim)):
         if merged and (_too_short(part) or _needs_more(merged[-1])):
-            merged[-1] = f"{merged[-1]}，{part}" if texts.language_of(part) == "zh" else f"{merged[-1]}, {part}"
+            merged[-1] = (
+                f"{merged[-1]}，{part}" if texts.language_of(part) == "zh" else f"{merged[-1]}, {part}"
+            )
         else:
             merged.append(part)
     return tuple(merged)

@@ -43,7 +43,9 @@ FEATURES = (
 )
 _NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
 _SENTENCES = re.compile(r"[a-z]{3,}[.!?]\s+[A-Z]\w+ \w+ \w+")
-_IN_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")  # the kind of thing, as encyclopedias name pages: Turner (painter)
+_IN_BRACKETS = re.compile(
+    r"\s*\([^()]*\)\s*$"
+)  # the kind of thing, as encyclopedias name pages: Turner (painter)
 _HAN = re.compile(r"[㐀-鿿]")
 _MAX_ALIASES = 200
 
@@ -67,7 +69,11 @@ def aliases(reference: str) -> tuple[str, ...]:
 def core(reference: Text, question: Text) -> tuple[str, ...]:
     """Content words of the reference that the question does not hold and that identify something."""
     new = [word for word in reference.content if word not in question.content_set and not is_generic(word)]
-    return tuple(new) or tuple(word for word in reference.content if word not in question.content_set) or reference.content
+    return (
+        tuple(new)
+        or tuple(word for word in reference.content if word not in question.content_set)
+        or reference.content
+    )
 
 
 def _met(quantities: Sequence[Quantity], answer: Text) -> float:
@@ -79,7 +85,9 @@ def recall(words: Sequence[str], quantities: Sequence[Quantity], answer: Text) -
     total = len(words) + len(quantities)
     if not total:
         return 0.0
-    return (sum(answer.has(word) for word in words) + sum(answer.has_quantity(one) for one in quantities)) / total
+    return (
+        sum(answer.has(word) for word in words) + sum(answer.has_quantity(one) for one in quantities)
+    ) / total
 
 
 def negation_differs(first: Text, second: Text) -> bool:
@@ -89,8 +97,11 @@ def negation_differs(first: Text, second: Text) -> bool:
 
 def opposite(first: Text, second: Text) -> bool:
     """The texts stand on two sides of a pair such as before/after or free/charged."""
-    sides = any(one * other < 0 for one, other in zip(first.sides, second.sides, strict=True))
-    return sides or any(one and other and not one & other for one, other in zip(first.frames, second.frames, strict=True))
+    if any(side and second.side(pair) == -side for pair, side in enumerate(first.sides)):
+        return True
+    return any(
+        one and other and not one & other for one, other in zip(first.frames, second.frames, strict=True)
+    )
 
 
 def contains(answer: Text, reference: Text) -> bool:
@@ -100,7 +111,9 @@ def contains(answer: Text, reference: Text) -> bool:
 
 
 def _line(text: Text) -> str:
-    return f" {' '.join(re.findall(r'[a-z0-9.]+|[㐀-鿿]', text.folded.replace(chr(39), '')))} ".replace(". ", " ")
+    return f" {' '.join(re.findall(r'[a-z0-9.]+|[㐀-鿿]', text.folded.replace(chr(39), '')))} ".replace(
+        ". ", " "
+    )
 
 
 def closest_alias(reference: str, question: str, answer: str) -> str:
@@ -127,11 +140,17 @@ def features(question: str, reference: str, answer: str) -> list[float]:
     new = [word for word in said.content if word not in asked.content_set]
     inside = contains(said, wanted)
     whole = recall(wanted.content, wanted.quantities, said)
-    kernel_recall = recall(() if wanted.quantities and kernel == wanted.content and not wanted.words else kernel, wanted.quantities, said)
+    kernel_recall = recall(
+        () if wanted.quantities and kernel == wanted.content and not wanted.words else kernel,
+        wanted.quantities,
+        said,
+    )
     repeats = recall(wanted.content, wanted.quantities, asked)
     best = max((recall(kernel, wanted.quantities, analyse(one)) for one in sentences[:8]), default=0.0)
     names = {word for one in sentences[:4] for word in _NAME.findall(one)}
-    strange = [word for word in names if word.casefold() not in wanted.folded and word.casefold() not in asked.folded]
+    strange = [
+        word for word in names if word.casefold() not in wanted.folded and word.casefold() not in asked.folded
+    ]
     length = math.log1p(len(new) + len(said.quantities)) / 3
     met = _met(wanted.quantities, said)
     rival = any(said.rivals_of(one) and not said.has_quantity(one) for one in wanted.quantities)

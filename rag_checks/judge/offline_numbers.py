@@ -63,9 +63,11 @@ _ZH_SCALE = {"十": 10, "百": 100, "千": 1000}
 _ZH_BIG = {"万": 10_000, "亿": 100_000_000}
 _ZH_UNIT = "|".join(sorted((word for word in _UNITS if not word.isascii()), key=len, reverse=True))
 _ZH_NUMERAL = re.compile(
-    rf"(?<![\d.])(百分之|第|周|星期|礼拜)?([零〇一二两三四五六七八九十百千万亿]+)(点[零一二三四五六七八九]+)?"
-    rf"(?=({_ZH_UNIT}|点钟?|月|号|%)?)"
+    rf"([零〇一二两三四五六七八九十百千万亿]+)(点[零一二三四五六七八九]+)?"
+    rf"(?=({_ZH_UNIT}|点钟?|月|号|%|[到至~-][零一二两三四五六七八九十百千万]+(?:{_ZH_UNIT}|点|月|号))?)"
 )
+_SHARE = re.compile(r"([百千万])分之([零一二两三四五六七八九十百]+|\d+(?:\.\d+)?)")
+_SHARES = {"百": 1, "千": 10, "万": 100}
 _MORE_THAN_NUMBERS = frozenset({"万一", "一一"})
 
 _EN_SMALL = dict(
@@ -87,24 +89,28 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _EN_UNIT = "|".join(
     sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
 )
+# These patterns begin with a digit, so that the regex engine can jump to one; what stands before it is looked at after.
 _QUANTITY = re.compile(
-    rf"(?<![a-z0-9.])(第|[¥$€]\s?)?(\d+(?:\.\d+)?)(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
-    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9])"
+    rf"\d+(?:\.\d+)?(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
+    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9]|\.\d)"
 )
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?=\s?(?:-|~|–|—|至|到|to|or|or up to|或)\s?\d+(?:\.\d+)?\s?"
                     rf"((?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))")  # fmt: skip
 _CLOCK = re.compile(
-    r"(上午|早上|早晨|凌晨|中午|下午|傍晚|晚上|晚)?\s?(?<!\d)(\d{1,2})(?::(\d{2})(?!\d)|点钟?(?:(半)|(\d{1,2})分?)?(?!\d))"
-    r"\s?([ap]\.?m\b\.?)?|(?<!\d)(\d{1,2})\s?([ap]\.?m\b\.?)"
+    r"\d{1,2}(?:(?::(\d{2})(?!\d)|点钟?(?:(半)|(\d{1,2})分?)?(?!\d))\s?([ap]\.?m\b\.?)?|\s?([ap]\.?m\b\.?))"
 )
-_DATE_ZH = re.compile(r"(?:(\d{4})年)?(?<!\d)(\d{1,2})月(?:份|(\d{1,2})[日号]?)?")
+_EVENING = re.compile(r"(?:下午|傍晚|晚上|晚)\s?$")
+_DATE_ZH = re.compile(r"\d{4}年\d{1,2}月(?:份|\d{1,2}[日号]?)?|\d{1,2}月(?:份|\d{1,2}[日号]?)?")
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_MONTH_STARTS = tuple(name[:3] for name in _MONTHS)
+_DATE_UNITS = ("month_of_year", "day_of_month")
 _MONTH = "|".join(rf"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS)
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DATE_EN = re.compile(
     rf"\b{_DAY}(?: of)? ({_MONTH})\b|\b({_MONTH})\.? {_DAY}(?![\d:])|\b({_MONTH})\.?(?=,? [12]\d{{3}}\b)"
 )
-_YEAR_ZH = re.compile(r"(?<!\d)([12]\d{3})年")
+_YEAR_ZH = re.compile(r"[12]\d{3}年")
 _SCALES = {"百": 100, "千": 1000, "k": 1000, "thousand": 1000, "万": 10**4, "million": 10**6,
            "亿": 10**8, "billion": 10**9}  # fmt: skip
 
@@ -130,28 +136,40 @@ def chinese_number(numeral: str) -> int | None:
 
 def arabic(text: str) -> str:
     """Normalised text with its number words as digits: 三天 → 3天, 百分之五 → 5%, twenty-one → 21, 1,000 → 1000."""
-    text = _THOUSANDS.sub("", text)
-    if text.isascii():
-        return _EN_NUMERAL.sub(_english, text)
-    return _EN_NUMERAL.sub(_english, _ZH_NUMERAL.sub(_chinese, text))
+    if "," in text:
+        text = _THOUSANDS.sub("", text)
+    if "分之" in text:
+        text = _SHARE.sub(_share, text)
+    if any(word in text for word in _EN_SMALL):
+        text = _EN_NUMERAL.sub(_english, text)
+    return text if text.isascii() else _ZH_NUMERAL.sub(_chinese, text)
+
+
+def _share(match: re.Match[str]) -> str:
+    whole, part = match.groups()
+    value = float(part) if part[0].isdigit() else chinese_number(part)
+    if value is None:
+        return match.group()
+    return f"{value / _SHARES[whole]:g}%"
 
 
 def _chinese(match: re.Match[str]) -> str:
-    prefix, numeral, decimals, unit = match.groups()
+    numeral, decimals, unit = match.groups()
+    before = match.string[max(match.start() - 3, 0) : match.start()]
+    prefixed = before.endswith(("百分之", "第", "周", "星期", "礼拜"))
     vague = (
         numeral in _MORE_THAN_NUMBERS
         or (numeral == "一" and unit == "点")
         or (numeral == "十" and unit == "分")
     )
     scale_only = not any(char in _ZH_DIGIT or char == "十" for char in numeral)
-    plain_number = len(numeral) > 1 or bool(prefix) or bool(unit)
-    value = chinese_number(numeral) if plain_number and not vague and not scale_only else None
+    after_number = before[-1:].isdigit() or before.endswith(".")
+    if vague or scale_only or after_number or not (len(numeral) > 1 or prefixed or unit):
+        return match.group()
+    value = chinese_number(numeral)
     if value is None:
         return match.group()
-    digits = str(value)
-    if decimals:
-        digits += "." + "".join(str(_ZH_DIGIT[char]) for char in decimals[1:])
-    return digits + "%" if prefix == "百分之" else (prefix or "") + digits
+    return f"{value}." + "".join(str(_ZH_DIGIT[char]) for char in decimals[1:]) if decimals else str(value)
 
 
 def _english(match: re.Match[str]) -> str:
@@ -183,15 +201,26 @@ def take_quantities(text: str) -> tuple[list[Quantity], str]:
         found.extend(quantities)
         return " "  # what the matched text is replaced with
 
-    if not any(char.isdigit() for char in text):
+    if not _DIGITS.search(text):
         return found, text
-    text = _CLOCK.sub(lambda match: _clock(match, keep), text)
-    text = _DATE_EN.sub(lambda match: _english_date(match, keep), text)
-    text = _DATE_ZH.sub(lambda match: _date(match, keep), text)
-    text = _YEAR_ZH.sub(lambda match: keep(_number(float(match[1]))), text)
+    if ":" in text or "点" in text or "m" in text:
+        text = _CLOCK.sub(lambda match: _clock(match, keep), text)
+    if any(month in text for month in _MONTH_STARTS):
+        text = _DATE_EN.sub(lambda match: _english_date(match, keep), text)
+    if "月" in text or "年" in text:
+        text = _DATE_ZH.sub(lambda match: _date(match, keep), text)
+        text = _YEAR_ZH.sub(lambda match: _year(match, keep), text)
     text = _RANGE.sub(lambda match: keep(_measured(float(match[1]), match[2])), text)
-    text = _QUANTITY.sub(lambda match: _quantity(match, keep), text)
-    return found, text
+    return found, _QUANTITY.sub(lambda match: _quantity(match, keep), text)
+
+
+def _inside_word(match: re.Match[str], also: str = "") -> bool:
+    before = match.string[match.start() - 1 : match.start()]
+    return before.isdigit() or bool(before) and before in also or (before.isascii() and before.isalpha())
+
+
+def _year(match: re.Match[str], keep: _Keep) -> str:
+    return match.group() if _inside_word(match) else keep(_number(float(match.group()[:4])))
 
 
 def _number(value: float) -> Quantity:
@@ -206,22 +235,22 @@ def _measured(value: float, unit: str) -> Quantity:
 
 
 def _clock(match: re.Match[str], keep: _Keep) -> str:
-    part, hour, minute, half, spoken, suffix, bare_hour, bare_suffix = match.groups()
-    hours, minutes = int(hour or bare_hour), 30 if half else int(minute or spoken or 0)
-    if hours > 24 or minutes > 59:  # noqa: PLR2004 - hours and minutes of a day
+    minute, half, spoken, suffix, bare_suffix = match.groups()
+    hours, minutes = int(_DIGITS.match(match.group())[0]), 30 if half else int(minute or spoken or 0)  # type: ignore[index]
+    if _inside_word(match, ".:") or hours > 24 or minutes > 59:  # noqa: PLR2004 - hours and minutes of a day
         return match.group()
-    later = (suffix or bare_suffix or "").startswith("p") or (part or "") in {"下午", "傍晚", "晚上", "晚"}
-    if later and hours < 12:  # noqa: PLR2004
+    evening = _EVENING.search(match.string[max(match.start() - 4, 0) : match.start()])
+    if (evening or (suffix or bare_suffix or "").startswith("p")) and hours < 12:  # noqa: PLR2004
         hours += 12
     return keep(Quantity(hours * 60 + minutes, "clock", hours * 60 + minutes))
 
 
 def _date(match: re.Match[str], keep: _Keep) -> str:
-    year, month, day = match.groups()
-    parts = [_number(float(year))] if year else []
-    parts.append(Quantity(float(month), "month_of_year", float(month)))
-    if day:
-        parts.append(Quantity(float(day), "day_of_month", float(day)))
+    if _inside_word(match):
+        return match.group()
+    numbers = [float(digits) for digits in _DIGITS.findall(match.group())]
+    parts = [_number(numbers.pop(0))] if "年" in match.group() else []
+    parts.extend(Quantity(value, unit, value) for value, unit in zip(numbers, _DATE_UNITS, strict=False))
     return keep(*parts)
 
 
@@ -237,10 +266,13 @@ def _english_date(match: re.Match[str], keep: _Keep) -> str:
 
 
 def _quantity(match: re.Match[str], keep: _Keep) -> str:
-    symbol, digits, scale, unit = match.groups()
-    value = float(digits) * _SCALES.get(scale or "", 1)
-    if symbol:
-        return keep(Quantity(value, _SYMBOLS[symbol.strip()], value))
+    scale, unit = match.groups()
+    if _inside_word(match, "."):
+        return match.group()
+    value = float(_DIGITS.match(match.group())[0]) * _SCALES.get(scale or "", 1)  # type: ignore[index]
+    symbol = match.string[max(match.start() - 2, 0) : match.start()].strip()[-1:]
+    if symbol in _SYMBOLS:
+        return keep(Quantity(value, _SYMBOLS[symbol], value))
     if unit:
         if value == 1 and _UNITS.get(unit, ("x", 1))[0] in {"", "person", "time"}:
             return " "

@@ -36,9 +36,14 @@ _EXCLUSIVE = tuple(
          r"每次|\bper (?:trip|time|use)\b", r"每晚|\b(?:per|each|every|a) night\b|\bnightly\b"),
     )
 )  # fmt: skip
+_ANY_EXCLUSIVE = re.compile("|".join(option.pattern for group in _EXCLUSIVE for option in group))
 # Words that say what kind of thing is asked or named; alone they identify nothing.
-_GENERIC = frozenset("成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split())
-_WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'&-][a-z0-9]+)*")
+_GENERIC = frozenset(
+    "成员 员工 部门 部 人员 公司 单位 同事 岗位 时间 方式 流程 member employee department team staff".split()
+)
+_WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'-][a-z0-9]+)*")
+_LATIN_WORD = re.compile(r"[a-z0-9]+(?:[.'][a-z0-9]+)*")
+_FIRST_HAN = "㐀"
 _HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿]")
 _SYNONYMS = {
     word: group.split()[0]
@@ -50,6 +55,7 @@ _SYNONYMS = {
     )
     for word in group.split()
 }  # fmt: skip
+_COMMON_FORMS = frozenset(_SYNONYMS.values())
 _ZH_NEGATION = re.compile(
     r"不(?!仅|但|同|过|久|少|断|好意思|管|论|超过|超出|多于|高于|大于|少于|低于|小于|足|得不|晚于|迟于|早于|满|妨|止|到|然|可抗)"
     r"|没(?!关系|问题)|无(?!论|理由|条件|线|锡|形|障碍|忧|人机)|未(?!来|婚|必)|禁止|严禁|谢绝|拒绝|勿|不得(?!不)|免(?=费|税|收)|停止"
@@ -87,6 +93,7 @@ _OPPOSITES = tuple(
 )  # fmt: skip
 
 
+_ANY_OPPOSITE = re.compile("|".join(side.pattern for pair in _OPPOSITES for side in pair))
 _REPLY = r"(?:不是的?|不能的?|不可以的?|不行|不会|不用|不需要|可以的?|能的?|会的|是的?|对的?|行|需要|支持|允许|yes|no|nope|yeah|you can(?:not|'t)?|you may(?: not)?|it (?:is|does)(?: not|n't)?)"
 _OPENING = re.compile(rf"^\W*(?:抱歉|对不起|sorry)?\W*{_REPLY}[，,。.!！;；]\s*(?=\w)")
 _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
@@ -95,10 +102,31 @@ _PERSON_TAGS = frozenset({"nr", "nrfg"})
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 
 
-_SAME_TIMES = {"第二天": "次日", "翌日": "次日", "半年": "6个月", "半小时": "30分钟", "半个小时": "30分钟", "half an hour": "30 minutes"}
+@lru_cache(maxsize=65536)
+def _cut(run: str) -> tuple[str, ...]:
+    return tuple(texts.tokens(run))
+
+
+@lru_cache(maxsize=65536)
+def _english_word(word: str) -> str:
+    """A word as it is compared: a synonym's common form, or without dots, apostrophes and endings."""
+    word = word.removesuffix("'s")
+    plain = _SYNONYMS.get(word) or word.replace(".", "").replace("'", "")
+    return plain if plain in _EN_FUNCTION else stem(plain)
+
+
+_SAME_TIMES = {
+    "第二天": "次日",
+    "翌日": "次日",
+    "半年": "6个月",
+    "半小时": "30分钟",
+    "半个小时": "30分钟",
+    "half an hour": "30 minutes",
+}
 _SAME_TIME = re.compile("|".join(_SAME_TIMES))
 
 
+@lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """A light English stem: plural, -ing, -ed and -ly endings cut, so that inflections meet."""
     if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - shorter words are other words
@@ -114,7 +142,9 @@ def fold(text: str) -> str:
     """Normalised text with digits for number words and Latin letters without accents."""
     text = texts.normalise(text)
     if not text.isascii() and not _HAN.search(text):
-        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+        text = "".join(
+            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
+        )
     return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
 
 
@@ -124,36 +154,65 @@ class Text:
     def __init__(self, raw: str) -> None:
         self.raw = raw
         self.folded = fold(raw)
-        self.quantities, self._wordy = take_quantities(self.folded)
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """Numbers with their units, in order."""
+        return self._parts[0]
+
+    @cached_property
+    def _parts(self) -> tuple[list[Quantity], str]:
+        return take_quantities(self.folded)
 
     @cached_property
     def squeezed(self) -> str:
         """Letters and digits only: for containment across layouts."""
-        return "".join(char for char in self.folded if char.isalnum())
+        return "".join(filter(str.isalnum, self.folded))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """All words in order, without quantities; English stemmed, a few synonyms unified."""
+        wordy = self._parts[1]
+        if wordy.isascii():
+            return tuple(_english_word(word) for word in _LATIN_WORD.findall(wordy))
         found: list[str] = []
-        for run in _WORD.findall(self._wordy):
+        for run in _WORD.findall(wordy):
             if _HAN.match(run):
-                found.extend(_SYNONYMS.get(word, word) for word in texts.tokens(run))
+                found.extend(_SYNONYMS.get(word, word) for word in _cut(run))
             else:
-                for part in re.split(r"[-&]", run.removesuffix("'s")):
-                    plain = _SYNONYMS.get(part) or part.replace(".", "").replace("'", "")
-                    found.append(plain if plain in _EN_FUNCTION else stem(plain))
+                found.extend(_english_word(part) for part in run.split("-") if part)
         return tuple(found)
 
     @cached_property
     def content(self) -> tuple[str, ...]:
         """Different content words in order; all words when nothing but function words is there."""
-        kept = tuple(dict.fromkeys(word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION))
+        kept = tuple(
+            dict.fromkeys(
+                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
+            )
+        )
         return kept or tuple(dict.fromkeys(self.words))
 
     @cached_property
     def content_set(self) -> frozenset[str]:
         """`content` for look-ups."""
         return frozenset(self.content)
+
+    @cached_property
+    def telling(self) -> tuple[str, ...]:
+        """`content` without words that only name a kind (department, member), if anything is left."""
+        return tuple(word for word in self.content if not is_generic(word)) or self.content
+
+    @cached_property
+    def _word_set(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    @cached_property
+    def _by_initial(self) -> dict[str, list[str]]:
+        index: dict[str, list[str]] = {}
+        for word in self.content:
+            index.setdefault(word[0], []).append(word)
+        return index
 
     @cached_property
     def grams(self) -> frozenset[str]:
@@ -189,7 +248,7 @@ class Text:
         return frozenset(
             _SYNONYMS.get(word, word)
             for word, tag in self._tagged
-            if tag.startswith("n") and word not in _ZH_FUNCTION and word not in _GENERIC
+            if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION and word not in _GENERIC
         )
 
     @cached_property
@@ -215,32 +274,42 @@ class Text:
 
     @cached_property
     def sides(self) -> tuple[int, ...]:
-        """For each pair of opposites (before/after, free/charged …): 1 or -1 for the side said, 0 for none or both."""
-        return tuple(
-            bool(first.search(self.folded)) - bool(second.search(self.folded)) for first, second in _OPPOSITES
-        )
+        """For each pair of opposites (before/after, free/charged …) the side that is said, see `side`."""
+        if not _ANY_OPPOSITE.search(self.folded):
+            return (0,) * len(_OPPOSITES)
+        return tuple(self.side(at) for at in range(len(_OPPOSITES)))
+
+    def side(self, pair: int) -> int:
+        """1 or -1 for the side of a pair of opposites that is said, 0 for none or both."""
+        first, second = _OPPOSITES[pair]
+        return bool(first.search(self.folded)) - bool(second.search(self.folded))
 
     @cached_property
     def frames(self) -> tuple[frozenset[int], ...]:
         """For each group of exclusive words (each day, each month …): which of them are said."""
+        if not _ANY_EXCLUSIVE.search(self.folded):
+            return (frozenset(),) * len(_EXCLUSIVE)
         return tuple(
-            frozenset(at for at, option in enumerate(group) if option.search(self.folded)) for group in _EXCLUSIVE
+            frozenset(at for at, option in enumerate(group) if option.search(self.folded))
+            for group in _EXCLUSIVE
         )
 
     def has(self, word: str) -> float:
         """How far a content word is in this text, 0..1: 1 as a word or inside the text, else by its best spelling."""
-        if word in self.content_set or word in self.words:
-            return 1.0
-        if _HAN.match(word):
-            if word in self.squeezed:
+        if (
+            word[0] >= _FIRST_HAN
+        ):  # looked up in the letters first: a long text need not be cut into words for it
+            if word in self.squeezed or (word in _COMMON_FORMS and word in self._word_set):
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]
-            return sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if pairs else 0.0
+            return sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
+        if word in self._word_set:
+            return 1.0
         if len(word) < 4:  # noqa: PLR2004 - short words are too alike
             return 0.0
         if word.isalpha() and len(word) >= 5 and word in self.squeezed:  # noqa: PLR2004
             return 0.9
-        return max((_alike(word, other) for other in self.content if other[:1] == word[:1]), default=0.0)
+        return max((_alike(word, other) for other in self._by_initial.get(word[0], ())), default=0.0)
 
     def has_quantity(self, quantity: Quantity) -> bool:
         """An equal quantity is in this text."""

@@ -25,6 +25,7 @@ from rag_checks.judge.offline_features import (
     opposite,
     recall,
 )
+from rag_checks.judge.offline_numbers import Quantity
 from rag_checks.judge.offline_text import Text, analyse, stem
 from rag_checks.records import Language
 
@@ -37,6 +38,8 @@ _WITHIN = 0.6
 _SUPPORT = 0.7
 _USEFUL = 0.5
 _ABOUT = 0.34
+_PASSAGE = 400  # characters
+_FORMS = 5
 _REACH = 12  # how many characters before a name a negation can stand and still deny it
 _NAME_FOUND = 0.7
 _LIST = re.compile(r"[、和及与或]|以及|或者")
@@ -85,25 +88,38 @@ def contradiction(reference: str, claim: str, answer: str, question: str, langua
     if near and _denies(wanted, said, asked):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
     if near and opposite(wanted, said):
-        return say(language, "says the opposite of the reference (before/after, free/charged, …)", "与参考答案意思相反")
+        return say(
+            language,
+            "says the opposite of the reference (before/after, free/charged, …)",
+            "与参考答案意思相反",
+        )
     if _other_person(wanted, said, asked) or _other_name(wanted, said, asked):
         return say(language, "names something or somebody else", "说的是另一个人或事物")
     swapped = _swapped_noun(wanted, said, asked) if near else None
     if swapped:
-        return say(language, "says {1} where the reference says {0}".format(*swapped), "把“{}”说成了“{}”".format(*swapped))
+        return say(
+            language,
+            "says {1} where the reference says {0}".format(*swapped),
+            "把“{}”说成了“{}”".format(*swapped),
+        )
     return None
 
 
 def _other_person(wanted: Text, said: Text, asked: Text) -> bool:
     known = asked.people | wanted.people
-    return bool(said.people and known) and not said.people & known and not any(name in said.squeezed for name in known)
+    return (
+        bool(said.people and known)
+        and not said.people & known
+        and not any(name in said.squeezed for name in known)
+    )
 
 
 def _other_name(wanted: Text, said: Text, asked: Text) -> bool:
-    """The reference adds a capitalised name to the question, the clause another one, and neither knows the other's."""
+    """In one and the same sentence frame, the reference has one capitalised name and the clause has another."""
     expected = [name for name in wanted.capitalised if name not in asked.folded]
     given = [name for name in said.capitalised if name not in asked.folded]
-    if not expected or not given or recall(wanted.content, (), asked) == 0:
+    shared = [word for word in wanted.content if word not in map(stem, expected) and word in said.content_set]
+    if not expected or not given or not shared:
         return False
     return all(said.has(stem(name)) < _NAME_FOUND for name in expected) and all(
         wanted.has(stem(name)) < _NAME_FOUND for name in given
@@ -119,7 +135,9 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
         if tag != "replace":
             continue
         gone = [word for word in wanted.words[start:end] if word in wanted.nouns and said.has(word) == 0]
-        come = [word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0]
+        come = [
+            word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0
+        ]
         come = [word for word in come if word not in asked.squeezed]
         if gone and come and not set("".join(gone)) & set("".join(come)):
             return gone[-1], come[-1]
@@ -129,9 +147,15 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
 def _other_number(wanted: Text, said: Text, whole: Text, *, near: bool) -> bool:
     met = any(whole.has_quantity(one) for one in wanted.quantities)
     for quantity in wanted.quantities:
-        if not quantity.unit and met:  # 1979-80 against 1979-1980: half of a pair of plain numbers proves nothing
+        if (
+            not quantity.unit and met
+        ):  # 1979-80 against 1979-1980: half of a pair of plain numbers proves nothing
             continue
-        if said.rivals_of(quantity) and not said.has_quantity(quantity) and (near or not whole.has_quantity(quantity)):
+        if (
+            said.rivals_of(quantity)
+            and not said.has_quantity(quantity)
+            and (near or not whole.has_quantity(quantity))
+        ):
             return True
     return False
 
@@ -143,8 +167,8 @@ def _denies(wanted: Text, said: Text, asked: Text) -> bool:
     own, other = max(0, said.negations - asked.negations), max(0, wanted.negations - asked.negations)
     bare = own and not other and recall(wanted.content, (), asked) == 0
     if bare:  # the reference is a name or a phrase: only a negation in front of it denies it
-        position = max((said.folded.find(word) for word in wanted.content), default=-1)
-        return analyse(said.folded[: max(position, 0)][-_REACH:]).negations > 0
+        found = [at for at in (said.folded.find(word) for word in wanted.content) if at >= 0]
+        return bool(found) and analyse(said.folded[: min(found)][-_REACH:]).negations > 0
     return own % 2 != other % 2
 
 
@@ -160,7 +184,9 @@ def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
 
     def fit(candidate: str) -> tuple[float, float]:
         said = analyse(candidate)
-        return recall(wanted.content, (), said) + recall(kernel, (), said), recall((), wanted.quantities, said)
+        return recall(wanted.content, (), said) + recall(kernel, (), said), recall(
+            (), wanted.quantities, said
+        )
 
     return max(candidates, key=fit)
 
@@ -174,7 +200,9 @@ class Statement(NamedTuple):
     contradicted: bool = False
 
 
-def stated(question: str, reference: str, answer: str, claims: Sequence[str], language: Language) -> Statement:
+def stated(
+    question: str, reference: str, answer: str, claims: Sequence[str], language: Language
+) -> Statement:
     """Is a reference claim stated by an answer?"""
     if not claims:
         return Statement(False, say(language, "the answer states nothing", "回答没有陈述任何事实"), "")
@@ -186,7 +214,9 @@ def stated(question: str, reference: str, answer: str, claims: Sequence[str], la
         if against:
             return Statement(False, against, best, contradicted=True)
     if _settled_by_polarity(question, form, best):
-        return Statement(True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best)
+        return Statement(
+            True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best
+        )
     missing = _left_out(form, answer, question)
     if missing:
         return Statement(False, say(language, f"leaves out: {missing}", f"遗漏：{missing}"), best)
@@ -222,7 +252,12 @@ def _left_out(reference: str, answer: str, question: str) -> str | None:
 
 
 def compare(
-    question: str, answer: str, answer_claims: Sequence[str], reference: str, reference_claims: Sequence[str], language: Language
+    question: str,
+    answer: str,
+    answer_claims: Sequence[str],
+    reference: str,
+    reference_claims: Sequence[str],
+    language: Language,
 ) -> tuple[list[Finding], list[Finding]]:
     """Verdicts on the answer's claims (supported by the reference) and on the reference's (stated by the answer).
 
@@ -238,7 +273,16 @@ def compare(
         if any(one.holds for one in resting):
             supported.append((True, say(language, "says what the reference says", "与参考答案一致")))
         elif complete:
-            supported.append((True, say(language, "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾")))
+            supported.append(
+                (
+                    True,
+                    say(
+                        language,
+                        "adds detail, does not contradict the reference",
+                        "补充细节，与参考答案不矛盾",
+                    ),
+                )
+            )
         elif against:
             supported.append((False, against))
         else:
@@ -265,10 +309,10 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
     said = analyse(claim)
     best, passage = 0.0, ""
     for context in contexts:
-        if recall(said.content, said.quantities, analyse(context)) < _SUPPORT:
+        if recall(said.telling, said.quantities, analyse(context)) < _SUPPORT:
             continue
         for window in windows(context):
-            share = recall(said.content, said.quantities, analyse(window))
+            share = recall(said.telling, said.quantities, analyse(window))
             if share > best:
                 best, passage = share, window
     if best < _SUPPORT:
@@ -279,39 +323,64 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
 def _checked(said: Text, passage: Text, share: float, language: Language) -> Finding:
     missing = [name for name in said.names if passage.has(name) < _NAME_FOUND and name not in passage.folded]
     if missing:
-        return False, say(language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”")
+        return False, say(
+            language, f"the passage does not name {missing[0]}", f"段落中没有提到“{missing[0]}”"
+        )
     if any(not passage.has_quantity(one) for one in said.quantities):
         return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
-    closest = max(texts.sentences(passage.raw), key=lambda one: recall(said.content, said.quantities, analyse(one)))
-    if negation_differs(said, analyse(closest)) or opposite(said, analyse(closest)):
-        return False, say(language, "the passage says the opposite", "段落的意思相反")
-    return True, say(language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中")
+    if _may_deny(said, passage):
+        closest = analyse(
+            max(
+                texts.sentences(passage.raw),
+                key=lambda one: recall(said.telling, said.quantities, analyse(one)),
+            )
+        )
+        if negation_differs(said, closest) or opposite(said, closest):
+            return False, say(language, "the passage says the opposite", "段落的意思相反")
+    return True, say(
+        language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中"
+    )
+
+
+def _may_deny(said: Text, passage: Text) -> bool:
+    return bool(said.negations or passage.negations or any(said.sides) or any(said.frames))
 
 
 def windows(context: str) -> list[str]:
-    """Up to three consecutive sentences at a time; a short context whole."""
-    parts = texts.sentences(context)
-    if len(parts) <= 3:  # noqa: PLR2004 - see the docstring
+    """Passages of a context: three consecutive sentences at a time; a context of a paragraph's length whole."""
+    if len(context) <= _PASSAGE:
         return [context]
-    return ["\n".join(parts[at : at + 3]) for at in range(len(parts) - 2)]
+    parts = texts.sentences(context)
+    return ["\n".join(parts[at : at + 3]) for at in range(max(len(parts) - 2, 1))]
 
 
-def useful(question: str, targets: Sequence[str], context: str, language: Language) -> Finding:
-    """Does a context help to arrive at a target (a claim of the reference, else of the answer)?
+class Need(NamedTuple):
+    """What a context must hold to be useful: what a target adds to the question, and what it is about."""
 
-    It must hold the words or numbers that the target adds to the question, and the target's subject.
-    """
-    asked, given = analyse(question), analyse(context)
-    for target in targets:
-        form = closest_alias(target, question, context)
-        wanted = analyse(form)
-        kernel = [word for word in core(wanted, asked) if word not in asked.content_set]
-        subject = [word for word in wanted.content if word in asked.content_set] or asked.content
-        about = recall(subject, (), given)
-        if not kernel and not wanted.quantities:
-            hit = about >= _SUPPORT
-        else:
-            hit = recall(kernel, wanted.quantities, given) >= _USEFUL and about > 0
-        if hit:
+    added: tuple[str, ...]
+    quantities: list[Quantity]
+    subject: tuple[str, ...]
+
+
+def needs(question: str, targets: Sequence[str]) -> list[Need]:
+    """What the targets (claims of the reference, else of the answer) need from a context."""
+    asked = analyse(question)
+    found = []
+    for wanted in (analyse(form) for target in targets for form in aliases(target)[:_FORMS]):
+        added = tuple(word for word in core(wanted, asked) if word not in asked.content_set)
+        subject = tuple(word for word in wanted.telling if word in asked.content_set) or asked.telling
+        found.append(Need(added, wanted.quantities, subject))
+    return found
+
+
+def useful(wanted: Sequence[Need], context: str, language: Language) -> Finding:
+    """Does a context hold the words or numbers that one of the targets adds to the question, and its subject?"""
+    given = analyse(context)
+    for need in wanted:
+        adds = need.added or need.quantities
+        if adds and recall(need.added, need.quantities, given) < _USEFUL:
+            continue
+        about = recall(need.subject, (), given)
+        if about >= _SUPPORT or (adds and about > 0):
             return True, say(language, "has what the answer needs", "包含得出答案所需的内容")
     return False, say(language, "has too little of what the answer needs", "缺少得出答案所需的内容")
