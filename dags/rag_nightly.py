@@ -15,8 +15,8 @@ from rag_checks.settings import Settings
 DOC = """**{title}** – owner {owner}.
 
 Every night: sample the day's conversations, ask the golden questions, grade, decide, report, tell the team.
-`night` names the day to grade. Past days: `airflow backfill create --dag-id {dag_id} --from-date … --to-date …`
-grades logged turns only, tells nobody, and gives the same rows when repeated."""
+`night` names the day to grade. For past days `airflow backfill create --dag-id {dag_id} --from-date …
+--to-date …` grades logged turns only, tells nobody, and gives the same rows when repeated."""
 CHOICE = ["auto", "yes", "no"]
 
 
@@ -29,7 +29,7 @@ def plan(params: Any = None) -> dict[str, Any]:
         params,
         run_type=str(context["dag_run"].run_type),
         logical_date=context.get("logical_date"),
-        data_interval_start=context.get("data_interval_start"),
+        run_after=context["dag_run"].run_after,
         night=params["night"],
         ask_bot=params["ask_bot"],
     )

@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -212,7 +212,9 @@ def _models_in(model: type[BaseModel], field: str) -> list[type[BaseModel]]:
 
 
 def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
-    places = [(("metrics", i), name) for i, name in enumerate(monitor.metrics)]
+    places: list[tuple[tuple[str | int, ...], str]] = [
+        (("metrics", i), name) for i, name in enumerate(monitor.metrics)
+    ]
     places += [(("targets", i, "metric"), target.metric) for i, target in enumerate(monitor.targets)]
     for path, name in places:
         if name not in metrics.names():
@@ -220,7 +222,7 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[st
             yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
 
 
-def _suggest(given: str, known: list[str]) -> str:
+def _suggest(given: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
     # difflib rates minimun nearer to minimum_n than to minimum; a typo rarely changes the length.
     close.sort(key=lambda name: abs(len(name) - len(given)))

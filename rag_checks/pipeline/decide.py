@@ -2,13 +2,14 @@
 
 from collections import Counter
 
-from rag_checks import verdicts
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.records import EvalRun
 from rag_checks.settings import Settings
 from rag_checks.store import Store
+from rag_checks.verdicts.diagnosis import diagnose, failing_share
+from rag_checks.verdicts.drift import decide
 from rag_checks.verdicts.expectations import check as check_expectations
 
 
@@ -19,10 +20,15 @@ def check(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
         if run.status == "planned":
             raise RunIncomplete(f"{eval_run_id} has not been evaluated yet")
         history = store.history(monitor.monitor, since=None, until=run.night)
-        decided = verdicts.decide(history, monitor, run.night)
-        findings = verdicts.diagnose(store.graded(eval_run_id), history, decided, monitor, run.night)
+        decided = decide(history, monitor, run.night)
+        graded = store.graded(eval_run_id)
+        failing_before = failing_share(history, monitor, run.night)
+        findings = diagnose(graded, failing_before, decided, monitor, history)
         tonight = [row for row in history if row.night == run.night]
-        planned = Counter((row.metric, row.source) for row in tonight)
+        cases = Counter(case.case.source for case in graded)
+        planned: dict[tuple[str, str], int] = {
+            (metric, source): n for metric in run.metric_versions for source, n in cases.items()
+        }
         expectations = check_expectations(tonight, decided, monitor, planned)
         store.save_verdicts(eval_run_id, decided)
         store.save_findings(eval_run_id, findings)

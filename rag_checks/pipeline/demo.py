@@ -15,7 +15,6 @@ from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 
-
 @dataclass(frozen=True)
 class DemoHistory:
     """The demo as prepared: all nights before `shown` are in the store."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rag_checks.alerts.slack import sender_from_env
 from rag_checks.bots import open_bot
 from rag_checks.errors import ConfigError, RagChecksError
+from rag_checks.intake.sources import find_files
 from rag_checks.judge import check as check_judge
 from rag_checks.judge import open_judge
 from rag_checks.monitor import Monitor
@@ -107,10 +108,10 @@ def _conversations(monitor: Monitor, now: datetime) -> Check:
     spec = monitor.conversations
     if spec is None:
         return Check(subject, "note", "none configured: only the golden set is graded")
-    patterns = [spec.path] if isinstance(spec.path, str) else spec.path
-    files = [found for pattern in patterns for found in matching_files(pattern, monitor.directory)]
-    if not files:
-        return Check(subject, "bad", f"no file matches {', '.join(patterns)}", "correct conversations.path")
+    try:
+        files = find_files(spec.path, monitor.directory, since=datetime.min.replace(tzinfo=UTC)).paths
+    except RagChecksError as error:
+        return Check(subject, "bad", str(error), "correct conversations.path")
     newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
     detail = f"{len(files)} files, newest written {newest:%Y-%m-%d %H:%M} UTC"
     if now - newest > STALE_AFTER:

@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_checks.errors import SourceError
-from rag_checks.intake import read_rows
-from rag_checks.records import EvalItem, Quarantined, Response
+from rag_checks.intake.formats import recognise
+from rag_checks.intake.streams import DamagedInput, open_stream
+from rag_checks.records import EvalItem, Response
 
 # The names older tools use, for fields an item or its response has.
 ALIASES = {
@@ -25,6 +26,7 @@ ALIASES = {
     "context": "reference_contexts",
     "id": "item_id",
 }
+HEAD_BYTES = 4096
 _RESPONSE_FIELDS = frozenset(
     {
         "response",
@@ -43,8 +45,8 @@ def read_items(path: Path) -> list[EvalItem]:
     items: list[EvalItem] = []
     problems: list[str] = []
     for line, row in _rows(path):
-        if isinstance(row, Quarantined):
-            problems.append(f"{path}:{line}: {row.reason}")
+        if isinstance(row, str):
+            problems.append(f"{path}:{line}: {row}")
             continue
         try:
             items.append(EvalItem.model_validate(_renamed(row, {})))
@@ -70,8 +72,8 @@ def read_answered(
         mapping: our field → the file's column, laid over the aliases.
     """
     for line, row in _rows(path):
-        if isinstance(row, Quarantined):
-            yield line, row.reason
+        if isinstance(row, str):
+            yield line, row
             continue
         fields = _renamed(row, mapping)
         fields.setdefault("item_id", f"row-{line}")
@@ -93,10 +95,21 @@ def read_answered(
         yield line, (item, answer, row)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | Quarantined]]:
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Line and row, or line and what is wrong with it."""
     if not path.is_file():
         raise SourceError(f"{path}: no such file")
-    yield from read_rows(path)
+    with open_stream(path) as stream:
+        head = stream.read(HEAD_BYTES)
+    found = recognise(path, head)
+    if found is None:
+        raise SourceError(f"{path}: neither JSONL, CSV nor Parquet")
+    try:
+        with open_stream(path) as stream:
+            for line, _offset, row in found.read(stream):
+                yield line, row
+    except DamagedInput as error:
+        yield 0, str(error)
 
 
 def _renamed(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, Any]:

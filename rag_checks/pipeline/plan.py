@@ -86,7 +86,7 @@ def plan_for_dag_run(
     *,
     run_type: str,
     logical_date: datetime | None,
-    data_interval_start: datetime | None,
+    run_after: datetime,
     night: str | None,
     ask_bot: Literal["auto", "yes", "no"],
     now: datetime | None = None,
@@ -99,11 +99,9 @@ def plan_for_dag_run(
     now = now or datetime.now(UTC)
     day = resolve_night(
         logical_date=logical_date,
-        run_type=run_type,
         explicit_night=date.fromisoformat(night) if night else None,
-        data_interval_start=data_interval_start,
         zone=monitor.zone,
-        now=now,
+        now=run_after,
     )
     backfill = run_type == "backfill"
     is_last_night = day >= now.astimezone(monitor.zone).date() - timedelta(days=1)
@@ -124,7 +122,7 @@ def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | No
 
 def _collect(monitor: Monitor, night: date, now: datetime) -> Collected:
     if monitor.conversations is None:
-        return Collected.empty()
+        return Collected([], {}, {}, {}, [], {}, {})
     window = night_window(night, monitor.zone)
     return collect(monitor.conversations, monitor.directory, window, monitor.sample, now=now)
 

@@ -1,12 +1,12 @@
 """What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
 
-from rag_checks import verdicts
 from rag_checks.errors import StoreError
 from rag_checks.judge.agreement import measured_agreement
 from rag_checks.monitor import Monitor
 from rag_checks.records import GradedCase, Language, RunSummary, Usage
 from rag_checks.settings import Settings
 from rag_checks.store import Store
+from rag_checks.verdicts.drift import trends, worst_level
 
 WORST_ITEMS = 10
 # The metrics that say most about a case, for ranking the worst: right answer first, then usable answer.
@@ -30,11 +30,11 @@ def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[R
         language=monitor.language,
         owner=monitor.owner,
         run=run,
-        level=verdicts.worst_level(decided, monitor),
+        level=worst_level(decided, monitor),
         verdicts=tuple(decided),
         findings=tuple(findings),
         expectations=tuple(expectations),
-        trends=tuple(verdicts.trends(history, monitor, run.night)),
+        trends=tuple(trends(history, monitor, run.night)),
         worst=tuple(_worst(graded, {case_id for finding in findings for case_id in finding.case_ids})),
         usage=usage,
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
