@@ -56,11 +56,18 @@ class SourceUnavailable(TransientError):
 
 
 class SlackUnavailable(TransientError):
-    """Slack did not take the message; `retry_after` seconds when Slack named a wait."""
+    """Slack did not take the message; `retry_after` seconds when Slack named a wait.
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    `maybe_delivered`: the request was handed over and no answer came, so the message may be there all
+    the same.
+    """
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, maybe_delivered: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.maybe_delivered = maybe_delivered
 
 
 class RunIncomplete(TransientError):

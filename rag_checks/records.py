@@ -6,6 +6,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -221,6 +222,7 @@ class EvalRun(Record):
     counts: dict[str, int] = Field(
         default_factory=dict, description="read, quarantined, duplicates, in_window, sampled, golden, …"
     )
+    problem: str | None = Field(None, description="Why the run could not grade what it planned, for people.")
     created_at: AwareDatetime
     finished_at: AwareDatetime | None = None
 
@@ -387,6 +389,30 @@ class SampledTurn(Record):
     turn: Turn
     stratum: str
     weight: float = Field(gt=0, description="N_h / n_h of its stratum.")
+
+
+def score_rows(cases: Mapping[str, Case], scores: Iterable[Score], night: date = date.min) -> list[ScoreRow]:
+    """Scores with what the statistics need of their cases. `cases` is keyed by case_id."""
+    rows = []
+    for score in scores:
+        case = cases[score.case_id]
+        rows.append(
+            ScoreRow(
+                night=night,
+                source=case.source,
+                metric=score.metric,
+                metric_version=score.metric_version,
+                judge=score.judge.fingerprint if score.judge else None,
+                intent=case.intent,
+                value=score.value,
+                status=score.status,
+                item_id=case.item.item_id,
+                conversation_id=case.conversation_id,
+                weight=case.weight,
+                release=case.response.release if case.response else None,
+            )
+        )
+    return rows
 
 
 def content_hash(value: Any) -> str:

@@ -1,1 +1,50 @@
 """Who grades: the OpenAI-compatible client, the offline judge, prompts."""
+
+import time
+
+from rag_checks import monitor
+from rag_checks.protocols import Judge, JudgeRequest, ReplyCache, Task
+
+
+def open_judge(
+    config: monitor.OfflineJudge | monitor.OpenAIJudge, *, cache: ReplyCache | None = None
+) -> Judge:
+    """The judge of a monitor. Close it when done.
+
+    Args:
+        config: the monitor's judge section; `OPENAI_API_KEY` and `OPENAI_BASE_URL` are looked up where needed.
+        cache: where paid replies are kept; the offline judge needs none.
+
+    Raises:
+        MissingSecret: the endpoint needs a key and none is set.
+        ConfigError: the base URL is not one.
+    """
+    from rag_checks.judge.offline import OfflineJudge  # noqa: PLC0415 - only a judge that is used is loaded
+
+    offline = OfflineJudge()
+    if isinstance(config, monitor.OfflineJudge):
+        return offline
+    from rag_checks.judge.client import OpenAIJudge  # noqa: PLC0415 - the openai SDK is slow to import
+
+    return OpenAIJudge(config, cache=cache, similarity=offline.similarity)
+
+
+async def check(judge: Judge) -> list[str]:
+    """Try a judge with one tiny task and one similarity, and say what was found, a line each.
+
+    Use a judge without a cache, or the reply may come from there.
+
+    Raises:
+        JudgeFatal, JudgeUnavailable, JudgeError: it cannot grade; the message says what to do.
+    """
+    inputs = {"question": "Where is the canteen?", "reference": "The canteen is on the second floor."}
+    started = time.monotonic()
+    reply = await judge.ask(JudgeRequest(task=Task.ANALYSE_REFERENCE, language="en", inputs=inputs))
+    seconds = time.monotonic() - started
+    await judge.similarity([("second floor", "floor two")], "en")
+    who = reply.identity
+    lines = [f"{who.kind} judge {who.requested_model} answered in {seconds:.1f} s"]
+    if who.endpoint:
+        lines.append(f"endpoint {who.endpoint}, returned model {who.returned_model or 'not named'}")
+    lines += [f"{name}: {'not sent' if value is None else value}" for name, value in who.parameters.items()]
+    return lines

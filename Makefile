@@ -1,0 +1,69 @@
+# Everything a newcomer needs. `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+PORT ?= 8080
+
+# Airflow lives inside the checkout and never sees the user's own home.
+export AIRFLOW_HOME := $(CURDIR)/.airflow
+export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
+export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
+export AIRFLOW__CORE__LOAD_EXAMPLES := False
+export AIRFLOW__API__HOST := 127.0.0.1
+export AIRFLOW__API__PORT := $(PORT)
+export AIRFLOW__USAGE_DATA_COLLECTION__ENABLED := False
+export RAG_CHECKS_HOME := $(CURDIR)/.rag-checks
+export RAG_CHECKS_MONITORS := $(CURDIR)/dags/monitors
+export RAG_CHECKS_POOL := rag_checks_judge
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/installed: constraints.txt pyproject.toml
+	@PYTHON=$(PYTHON) scripts/install.sh $(VENV)
+	@touch $@
+
+.PHONY: install
+install: $(VENV)/installed ## virtual environment with everything, from constraints.txt
+
+$(AIRFLOW_HOME)/ready: $(VENV)/installed
+	@PATH=$(BIN):$$PATH scripts/prepare-airflow.sh
+	@touch $@
+
+.PHONY: demo
+demo: $(AIRFLOW_HOME)/ready ## one night of the demo monitor through Airflow: offline, no key needed
+	@PATH=$(BIN):$$PATH scripts/demo.sh
+
+.PHONY: up
+up: $(AIRFLOW_HOME)/ready ## Airflow on 127.0.0.1 with the demo DAGs
+	@PATH=$(BIN):$$PATH scripts/up.sh
+
+.PHONY: test
+test: $(VENV)/installed ## the test suite
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+.PHONY: check
+check: $(VENV)/installed ## linters, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(VENV)/installed ## throughput and cost of the harness, as ratios within one run
+	$(BIN)/python bench/bench_sampling.py
+	$(BIN)/python bench/bench_judge.py
+
+.PHONY: constraints
+constraints: ## pin the tested set again (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \
+		--no-emit-index-url --extra dev pyproject.toml -o constraints.txt
+
+.PHONY: clean
+clean: ## remove the virtual environment, the Airflow home and the demo's data
+	rm -rf $(VENV) $(AIRFLOW_HOME) $(RAG_CHECKS_HOME) .pytest_cache .mypy_cache .ruff_cache

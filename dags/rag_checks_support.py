@@ -1,0 +1,87 @@
+"""What the DAG files share: Airflow's connections and errors translated for rag_checks."""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, BaseHook, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+
+MONITORS = Path(os.environ.get("RAG_CHECKS_MONITORS") or Path(__file__).parent / "monitors")
+# A pool that does not exist would leave tasks waiting for ever, so only a pool that was made is named.
+POOL = os.environ.get("RAG_CHECKS_POOL") or "default_pool"
+DEFAULTS = {"retries": 2, "retry_delay": timedelta(seconds=30), "retry_exponential_backoff": True}
+# Connection id → where its parts go; upper-case keys of its extra field are taken as they are.
+CONNECTIONS = {
+    "rag_checks_judge": {"password": "OPENAI_API_KEY", "host": "OPENAI_BASE_URL"},
+    "rag_checks_bot": {"password": "RAG_CHECKS_BOT_API_KEY", "host": "RAG_CHECKS_BOT_BASE_URL"},
+    "rag_checks_slack": {"password": "SLACK_BOT_TOKEN", "host": "SLACK_WEBHOOK_URL"},
+    "rag_checks_s3": {"login": "AWS_ACCESS_KEY_ID", "password": "AWS_SECRET_ACCESS_KEY"},
+    "rag_checks_store": {},
+}
+
+
+def step(name: str, params: Any, *args: Any, **options: Any) -> Any:
+    """Call one use case for the monitor of this DAG run.
+
+    Permanent errors fail the task at once; transient ones are left to Airflow's retries.
+    """
+    from rag_checks import pipeline
+    from rag_checks.errors import PermanentError
+
+    try:
+        settings = pipeline.Settings.from_env(environment())
+        return getattr(pipeline, name)(settings.monitor(params["monitor"]), settings, *args, **options)
+    except PermanentError as error:
+        raise AirflowFailException(str(error)) from error
+
+
+def tell_broken(context: Any) -> None:
+    """Task failure callback: the monitor itself is broken; its people are told once a night."""
+    dag_id, moment = context["dag"].dag_id, context.get("logical_date") or datetime.now(UTC)
+    step(
+        "alert_broken",
+        context["params"],
+        moment.date(),
+        what=f"{dag_id}.{context['ti'].task_id}",
+        error=str(context.get("exception") or "see the task's log"),
+        next_step=f"airflow tasks states-for-dag-run {dag_id} '{context['run_id']}'",
+    )
+
+
+def environment() -> dict[str, str]:
+    """The process environment, with secrets filled in from the connections there are.
+
+    Also written to `os.environ`: the libraries of judge, bot and S3 look for their own names there.
+    """
+    for conn_id, names in CONNECTIONS.items():
+        try:
+            connection = BaseHook.get_connection(conn_id)
+        except AirflowNotFoundException:
+            continue
+        found = {name: getattr(connection, field) for field, name in names.items()}
+        found |= {key: value for key, value in connection.extra_dejson.items() if key.isupper()}
+        if conn_id == "rag_checks_store":
+            found["RAG_CHECKS_STORE"] = connection.get_uri().replace("postgres://", "postgresql://", 1)
+        os.environ.update({name: str(value) for name, value in found.items() if value})
+    return dict(os.environ)
+
+
+def broken_dag(path: Path, problem: str) -> DAG:
+    """A DAG that says what is wrong with its monitor file: seen in the list, failing every day."""
+
+    @task(retries=0)
+    def monitor_file_is_broken() -> None:
+        raise AirflowFailException(problem)
+
+    with DAG(
+        f"rag_nightly_{path.stem}",
+        schedule="@daily",
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        tags=["rag_checks", "broken"],
+        doc_md=f"The monitor file is broken; nothing is graded until it is mended.\n\n```\n{problem}\n```",
+    ) as dag:
+        monitor_file_is_broken()
+    return dag

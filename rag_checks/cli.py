@@ -1,0 +1,319 @@
+"""The command `rag-checks`: thin, every command is one call into rag_checks.pipeline.
+
+Exit codes: 0 all well; 1 a target is missed or a check failed; 2 something a person must fix
+(configuration, key, file); 3 try again later (judge, bot, Slack or database down).
+"""
+
+import json
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from rag_checks import __version__
+from rag_checks.errors import ConfigError, RagChecksError, TransientError
+
+EXIT_QUALITY, EXIT_FIX, EXIT_LATER = 1, 2, 3
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Continuous regression monitor for RAG question-answering bots.",
+)
+config_app = typer.Typer(no_args_is_help=True, help="Monitor files: check, show, JSON Schema.")
+db_app = typer.Typer(no_args_is_help=True, help="The store: state and migrations.")
+demo_app = typer.Typer(no_args_is_help=True, help="The built-in demo: history, the night shown, its result.")
+app.add_typer(config_app, name="config")
+app.add_typer(db_app, name="db")
+app.add_typer(demo_app, name="demo")
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+MonitorArgument = Annotated[
+    str, typer.Argument(help="Monitor name (in dags/monitors) or path of its YAML file.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout, nothing else.")]
+
+
+def main() -> None:
+    """Entry point: turns our errors into one message and an exit code."""
+    try:
+        app()
+    except RagChecksError as error:
+        err.print(f"error: {error}", style="red", markup=False)
+        sys.exit(EXIT_LATER if isinstance(error, TransientError) else EXIT_FIX)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("rag_checks"):
+            raise
+        err.print(
+            f"error: this command needs the package {error.name!r}: pip install 'rag-checks[monitor]'",
+            style="red",
+            markup=False,
+        )
+        sys.exit(EXIT_FIX)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        out.print(f"rag-checks {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    monitor: MonitorArgument,
+    night: Annotated[
+        str | None, typer.Option(help="Day to grade, YYYY-MM-DD in the monitor's zone; default: yesterday.")
+    ] = None,
+    backfill: Annotated[bool, typer.Option(help="Grade logged turns only; never alert.")] = False,
+    ask_bot: Annotated[bool, typer.Option(help="Ask the golden questions live.")] = True,
+    alert: Annotated[bool, typer.Option(help="Tell the owning team.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
+    from rag_checks import pipeline  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
+
+    settings = pipeline.Settings.from_env()
+    loaded = settings.monitor(monitor)
+    day = _day(night) or datetime.now(loaded.zone).date() - timedelta(days=1)
+    with err.status("starting") as status:
+        result = pipeline.run_night(
+            loaded,
+            settings,
+            day,
+            backfill=backfill,
+            ask_bot=ask_bot and not backfill,
+            wanted_alert="auto" if alert else "no",
+            step=status.update,
+            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+        )
+    summary, _ = pipeline.summarise(loaded, settings, result.run.eval_run_id)
+    if as_json:
+        _print_json(run_json(summary, result.report, result.message))
+    else:
+        print_run(out, summary, result.report, result.message)
+    raise typer.Exit(_exit_code(summary.level))
+
+
+@app.command()
+def report(
+    monitor: MonitorArgument,
+    night: Annotated[str | None, typer.Option(help="YYYY-MM-DD; default: the latest run.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the HTML report of a stored run again, and show its verdicts."""
+    from rag_checks import pipeline  # noqa: PLC0415
+    from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
+
+    settings = pipeline.Settings.from_env()
+    loaded = settings.monitor(monitor)
+    eval_run_id = pipeline.find_run(loaded, settings, _day(night))
+    files = pipeline.report(loaded, settings, eval_run_id)
+    summary, _ = pipeline.summarise(loaded, settings, eval_run_id)
+    if as_json:
+        _print_json(run_json(summary, files, None))
+    else:
+        print_run(out, summary, files, None)
+    raise typer.Exit(_exit_code(summary.level))
+
+
+@app.command()
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="JSONL, CSV or Parquet of items with answers.")],
+    metrics: Annotated[str, typer.Option(help="Comma-separated; default: all that apply.")] = "",
+    mapping: Annotated[
+        list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. reference=gold; repeatable.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Column with people's labels (true/false): prints agreement.")
+    ] = None,
+    judge: Annotated[str, typer.Option(help="offline, or a model name at OPENAI_BASE_URL.")] = "offline",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write scores as JSONL.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Grade any file of questions and answers, and compare with people's labels."""
+    from rag_checks.pipeline.files import evaluate_file  # noqa: PLC0415
+    from rag_checks.terminal import print_file  # noqa: PLC0415
+
+    with err.status("grading") as status:
+        result = evaluate_file(
+            file,
+            metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
+            mapping=_mapping(mapping or []),
+            label_field=labels,
+            judge_name=judge,
+            limit=limit,
+            output=output,
+            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+        )
+    if as_json:
+        _print_json(result.as_json())
+    else:
+        print_file(out, result)
+    if not result.cases:
+        raise typer.Exit(EXIT_FIX)
+
+
+@app.command()
+def doctor(
+    monitor: Annotated[str | None, typer.Argument(help="One monitor; default: all.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check store, monitor files, sources, judge, bot and Slack, and say what is wrong and how to mend it."""
+    from rag_checks.pipeline.health import doctor as examine  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+    from rag_checks.terminal import print_doctor  # noqa: PLC0415
+
+    findings = examine(Settings.from_env(), monitor)
+    if as_json:
+        _print_json([finding.as_json() for finding in findings])
+    else:
+        print_doctor(out, findings)
+    raise typer.Exit(EXIT_QUALITY if any(finding.state == "bad" for finding in findings) else 0)
+
+
+@config_app.command("check")
+def config_check(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Files or folders; default: dags/monitors.")
+    ] = None,
+) -> None:
+    """Check monitor files; every mistake is named with file, line, key and fix."""
+    from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+
+    settings = Settings.from_env()
+    paths: list[Path] = []
+    for place in files or [settings.monitors]:
+        paths += find_monitor_files(place) if place.is_dir() else [place]
+    if not paths:
+        raise ConfigError("no monitor files found", file=str(files[0] if files else settings.monitors))
+    broken = False
+    for path in paths:
+        try:
+            loaded = load_monitor(path, settings.environ)
+        except ConfigError as error:
+            broken = True
+            err.print(str(error), style="red", markup=False)
+            continue
+        missing = missing_secrets(loaded, settings.environ)
+        for secret in missing:
+            err.print(f"{path}: {secret}", style="yellow", markup=False)
+        broken = broken or bool(missing)
+        out.print(f"{path}: {loaded.monitor}: " + ("secrets missing" if missing else "ok"), markup=False)
+    raise typer.Exit(EXIT_FIX if broken else 0)
+
+
+@config_app.command("schema")
+def config_schema() -> None:
+    """Print the JSON Schema of monitor files, for editors."""
+    from rag_checks.monitor_files import json_schema  # noqa: PLC0415
+
+    _print_json(json_schema())
+
+
+@config_app.command("show")
+def config_show(monitor: MonitorArgument) -> None:
+    """Print a monitor with every default filled in."""
+    from rag_checks.settings import Settings  # noqa: PLC0415
+
+    _print_json(Settings.from_env().monitor(monitor).model_dump(mode="json", exclude={"directory"}))
+
+
+@db_app.command("upgrade")
+def db_upgrade() -> None:
+    """Bring the store to this version's schema."""
+    from rag_checks.settings import Settings  # noqa: PLC0415
+    from rag_checks.store import upgrade  # noqa: PLC0415
+
+    before, after = upgrade(Settings.from_env().store_url)
+    out.print(f"schema {before or 'empty'} → {after}")
+
+
+@db_app.command("status")
+def db_status() -> None:
+    """Show the store's schema and this version's."""
+    from rag_checks.settings import Settings  # noqa: PLC0415
+    from rag_checks.store import head_revision, schema_revision  # noqa: PLC0415
+
+    have, want = schema_revision(Settings.from_env().store_url), head_revision()
+    out.print(f"schema {have or 'empty'}, this version needs {want}")
+    raise typer.Exit(0 if have == want else EXIT_FIX)
+
+
+@demo_app.command("history")
+def demo_history(
+    defect: Annotated[bool, typer.Option(help="Deploy the release with the real defect.")] = True,
+) -> None:
+    """Write the demo bot's logs and run every night before the shown one; nights already done are kept."""
+    from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+
+    with err.status("starting") as status:
+        history = load_history(Settings.from_env(), defect=defect, progress=status.update)
+    out.print(
+        f"Demo history: {history.nights_run} nights graded now, {history.nights_kept} were there already."
+    )
+
+
+@demo_app.command("night")
+def demo_night() -> None:
+    """Print the day the demo shows."""
+    from rag_checks.demo.timeline import SHOWN_NIGHT  # noqa: PLC0415
+
+    out.print(SHOWN_NIGHT.isoformat())
+
+
+@demo_app.command("show")
+def demo_show() -> None:
+    """Show what the demo's night found, and what to do next."""
+    from rag_checks.pipeline.demo import shown_night  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+    from rag_checks.terminal import print_next_steps, print_run  # noqa: PLC0415
+
+    summary, files, message = shown_night(Settings.from_env())
+    print_run(out, summary, files, message)
+    print_next_steps(out)
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is not a day; write YYYY-MM-DD", key="--night") from error
+
+
+def _mapping(pairs: list[str]) -> dict[str, str]:
+    mapping = {}
+    for pair in pairs:
+        name, equals, column = pair.partition("=")
+        if not equals or not name or not column:
+            raise ConfigError(f"{pair!r}: write FIELD=COLUMN, e.g. reference=gold", key="--map")
+        mapping[name.strip()] = column.strip()
+    return mapping
+
+
+def _exit_code(level: str) -> int:
+    return EXIT_QUALITY if level in {"fail", "no_data", "judge_changed"} else 0
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")

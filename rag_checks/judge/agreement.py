@@ -1,0 +1,112 @@
+"""How far a judge's scores agree with people's labels, and what was measured for the offline judge."""
+
+import json
+import math
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from pydantic import Field
+
+from rag_checks.records import Record
+
+THRESHOLD = 0.5
+_Z95 = 1.959964  # the normal distribution's 97.5 % point
+
+
+class Agreement(Record):
+    """Scores against labels at one threshold. Rows without a score are counted, never taken for zero (P1)."""
+
+    n: int = Field(description="Labelled rows that have a score.")
+    n_missing: int = Field(description="Labelled rows without one; outside every figure below.")
+    threshold: float = THRESHOLD
+    true_positive: int = Field(description="Score >= threshold, label true.")
+    false_positive: int
+    false_negative: int
+    true_negative: int
+    accuracy: float | None = Field(description="0..1; None without rows.")
+    kappa: float | None = Field(
+        description="Cohen's kappa, -1..1; None when chance agreement is 1 or without rows."
+    )
+    kappa_low: float | None = Field(description="Lower end of its 95 % interval.")
+    kappa_high: float | None
+    auc: float | None = Field(description="Area under the ROC curve, 0..1; None unless both labels occur.")
+
+
+def agreement(pairs: Iterable[tuple[float | None, bool]], *, threshold: float = THRESHOLD) -> Agreement:
+    """Compare scores with labels (true: people said good).
+
+    Args:
+        pairs: score in 0..1 (None when it could not be given) and label of each row.
+        threshold: scores from here on say "good".
+
+    Returns:
+        Accuracy po = (TP+TN)/n; kappa = (po - pe)/(1 - pe) with chance agreement pe from the margins (Cohen 1960); its
+        95 % interval kappa ± 1.96·sqrt(po(1 - po)/(n(1 - pe)²)), cut at ±1 (Cohen 1960, large samples; a perfect
+        agreement therefore has an interval of width 0); AUC by the Mann-Whitney statistic, ties counting half.
+    """
+    rows = list(pairs)
+    scored = [(score, label) for score, label in rows if score is not None]
+    n = len(scored)
+    tp = sum(score >= threshold and label for score, label in scored)
+    fp = sum(score >= threshold and not label for score, label in scored)
+    fn = sum(score < threshold and label for score, label in scored)
+    tn = n - tp - fp - fn
+    kappa, low, high = _kappa(tp, fp, fn, tn)
+    return Agreement(
+        n=n,
+        n_missing=len(rows) - n,
+        threshold=threshold,
+        true_positive=tp,
+        false_positive=fp,
+        false_negative=fn,
+        true_negative=tn,
+        accuracy=(tp + tn) / n if n else None,
+        kappa=kappa,
+        kappa_low=low,
+        kappa_high=high,
+        auc=_auc(scored),
+    )
+
+
+def _kappa(tp: int, fp: int, fn: int, tn: int) -> tuple[float | None, float | None, float | None]:
+    n = tp + fp + fn + tn
+    if not n:
+        return None, None, None
+    observed = (tp + tn) / n
+    chance = ((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)) / n**2
+    if chance == 1:
+        return None, None, None
+    kappa = (observed - chance) / (1 - chance)
+    margin = _Z95 * math.sqrt(observed * (1 - observed) / n) / (1 - chance)
+    return kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin)
+
+
+def _auc(scored: list[tuple[float, bool]]) -> float | None:
+    positives = sum(label for _, label in scored)
+    negatives = len(scored) - positives
+    if not positives or not negatives:
+        return None
+    ordered = sorted(scored, key=lambda row: row[0])
+    rank_sum, at = 0.0, 0
+    while at < len(ordered):
+        end = at
+        while end < len(ordered) and ordered[end][0] == ordered[at][0]:
+            end += 1
+        middle_rank = (at + 1 + end) / 2
+        rank_sum += middle_rank * sum(label for _, label in ordered[at:end])
+        at = end
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+
+
+@cache
+def measured_agreement() -> dict[str, Any]:
+    """What `offline_train` measured for the shipped offline judge, from `offline_agreement.json`.
+
+    Keys: `model_version`; `sets`: a list of {set, metric, language, slice, n, accuracy, kappa, kappa_low, kappa_high,
+    auc} with `slice` "all", an answer length or a kind; for comparison the rows of method "gold string" and "token
+    recall" beside "offline judge".
+    """
+    text = resources.files("rag_checks.judge").joinpath("offline_agreement.json").read_text("utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]

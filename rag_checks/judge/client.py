@@ -1,0 +1,326 @@
+"""The judge behind any OpenAI-compatible endpoint.
+
+A question to the judge goes: cache → the same question under way → a free slot → what the endpoint can do (found
+once) → call with retries → validated output, or one repair → cache. How it can fail: `failures` and `validate`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from rag_checks import monitor
+from rag_checks.errors import ConfigError, JudgeError, JudgeFatal
+from rag_checks.judge.completion import Completion
+from rag_checks.judge.embeddings import Embedder
+from rag_checks.judge.failures import Failure, Rule
+from rag_checks.judge.ladder import Capabilities, probe
+from rag_checks.judge.prompts import Prompts, shipped_prompts
+from rag_checks.judge.replies import SingleFlight, reply_from_store, reply_key, stored_reply
+from rag_checks.judge.retry import Patience, persist
+from rag_checks.judge.schemas import reply_schema
+from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
+from rag_checks.judge.transport import Endpoint, Transport
+from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache
+from rag_checks.records import JudgeIdentity, Language, Usage
+
+Similarity = Callable[[Sequence[tuple[str, str]], Language], Awaitable[list[float]]]
+
+REPAIRED_FLAG = "repaired"
+_SHOWN_REPLY = 6000  # characters of a bad reply that the judge is shown when it is asked to repair it
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Session:
+    """What belongs to one event loop."""
+
+    transport: Transport
+    gate: asyncio.Semaphore
+    flights: SingleFlight[JudgeReply] = field(default_factory=SingleFlight)
+    probing: SingleFlight[None] = field(default_factory=SingleFlight)
+
+
+class OpenAIJudge:
+    """A judge behind an OpenAI-compatible endpoint; see `protocols.Judge`.
+
+    It can be used from one event loop after another; close it before a loop ends.
+
+    Args:
+        config: the monitor's judge section.
+        cache: where good replies are kept; None keeps nothing.
+        similarity: used when no embedding model is set.
+        environ: environment variables; default `os.environ`.
+        first_wait_s: seconds before the first retry; doubled with each further one.
+
+    Raises:
+        MissingSecret: no key for an endpoint that needs one.
+        ConfigError: the base URL is not one.
+    """
+
+    def __init__(
+        self,
+        config: monitor.OpenAIJudge,
+        *,
+        cache: ReplyCache | None = None,
+        similarity: Similarity | None = None,
+        environ: Mapping[str, str] | None = None,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        self._config = config
+        self._cache = cache
+        self._similarity = similarity
+        self._endpoint = Endpoint(config, environ)
+        self._prompts: Prompts = shipped_prompts()
+        self._patience = Patience(config.timeout_s, config.deadline_s, config.retries, first_wait_s)
+        self._capabilities: Capabilities | None = None
+        self._fatal: str | None = None
+        self._usage = Usage()
+        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
+        # Settings, not findings: a warm cache answers before anything is known of the endpoint.
+        self._settings: dict[str, Any] = {
+            "endpoint": self._endpoint.name,
+            "model": config.model,
+            "prompt_hash": self._prompts.hash,
+            "temperature": config.temperature,
+            "seed": config.seed,
+            "max_tokens": config.max_tokens,
+            "structured_output": config.structured_output,
+            "extra_body": config.extra_body,
+        }
+        self._identity = self._identified(None, None)
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Who would grade now: who gave the latest reply, or what is asked for before there is one."""
+        return self._identity
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        """What the endpoint was found to do; None before the first call."""
+        return self._capabilities
+
+    @property
+    def usage(self) -> Usage:
+        """Everything this judge cost so far: also probes, embeddings and calls whose reply was no use."""
+        return self._usage
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """Answer one task; see `protocols.Judge.ask`.
+
+        Raises:
+            JudgeError: kinds content_filter, context_too_long, refusal, format, truncated, rejected.
+            JudgeUnavailable: retries or deadline used up.
+            JudgeFatal: no call can work; raised by every later call without calling.
+        """
+        self._check_alive()
+        messages = self._prompts.messages(request, None)
+        size = sum(estimate_tokens(message["content"]) for message in messages)
+        budget = self._config.context_window - self._config.max_tokens
+        parts = split_by_contexts(request, size=size, budget=budget)
+        if len(parts) == 1:
+            return await self._ask(request)
+        return merge(parts, await asyncio.gather(*(self._ask(part) for part in parts)))
+
+    async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:
+        """Semantic similarity of each pair, 0..1; see `embeddings.Embedder` and `protocols.Judge`.
+
+        Raises:
+            ConfigError: neither an embedding model nor a fallback.
+            JudgeError, JudgeUnavailable, JudgeFatal: as for `ask`.
+        """
+        if self._config.embedding_model is None:
+            if self._similarity is None:
+                raise ConfigError("no embedding model is set", key="judge.embedding_model")
+            return await self._similarity(pairs, language)
+        self._check_alive()
+        settings = {"endpoint": self._endpoint.embedding_name, "model": self._config.embedding_model}
+        return await Embedder(self._embed, settings, self._cache).similarity(pairs)
+
+    async def close(self) -> None:
+        """Free the connections of this event loop; calls under way end. The judge can be used again."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.flights.stop()
+            await session.probing.stop()
+            await session.transport.close()
+
+    def _session(self) -> _Session:
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None:
+            # A loop that ended without closing the judge cannot close its connections any more; forgetting them
+            # closes their sockets.
+            self._sessions = {known: kept for known, kept in self._sessions.items() if not known.is_closed()}
+            session = _Session(Transport(self._endpoint), asyncio.Semaphore(self._config.concurrency))
+            self._sessions[loop] = session
+        return session
+
+    async def _ask(self, request: JudgeRequest) -> JudgeReply:
+        """The reply to a request that fits the context window: kept, under way, or asked for."""
+        key = reply_key(self._settings, request)
+        stored = self._cache.get(key) if self._cache else None
+        kept = reply_from_store(request.task, stored) if stored else None
+        if kept is not None:
+            self._usage += kept.usage
+            return kept
+        session = self._session()
+        reply, started = await session.flights.run(key, partial(self._grade, session, request, key))
+        if started:
+            return reply
+        self._usage += Usage(cached=1)
+        return reply.model_copy(update={"usage": Usage(cached=1)})
+
+    async def _grade(self, session: _Session, request: JudgeRequest, key: str) -> JudgeReply:
+        async with session.gate:
+            self._check_alive()
+            if self._capabilities is None:
+                await session.probing.run("", partial(self._probe, session))
+            reply = await self._judged(session, request)
+        self._identity = reply.identity
+        if self._cache:
+            self._cache.put(key, stored_reply(reply))
+        return reply
+
+    async def _judged(self, session: _Session, request: JudgeRequest) -> JudgeReply:
+        """Ask, and once more when the reply cannot be used but could be mended."""
+        ask = partial(self._complete, session, request, time.monotonic() + self._patience.deadline_s)
+        done = await ask([], self._config.max_tokens)
+        usage = done.usage
+        flags: tuple[str, ...] = ()
+        try:
+            output = done.output(request)
+        except JudgeError as problem:
+            if problem.kind == "truncated":
+                done = await ask([], self._config.max_tokens * 2)
+            elif problem.kind == "format":
+                done = await ask(self._repair_messages(request, problem), self._config.max_tokens)
+            else:
+                raise
+            _log.debug("judge reply to %s needed repair: %s", request.task, problem.kind)
+            output = done.output(request)
+            usage, flags = usage + done.usage, (REPAIRED_FLAG,)
+        return JudgeReply(
+            output=output,
+            identity=self._identified(done.model, done.system_fingerprint),
+            usage=usage,
+            flags=flags,
+        )
+
+    def _repair_messages(self, request: JudgeRequest, problem: JudgeError) -> list[dict[str, str]]:
+        return [
+            {"role": "assistant", "content": (problem.raw or "")[:_SHOWN_REPLY]},
+            {"role": "user", "content": self._prompts.repair(request, str(problem))},
+        ]
+
+    async def _complete(
+        self, session: _Session, request: JudgeRequest, deadline: float, more: list[dict[str, str]], room: int
+    ) -> Completion:
+        """One completion with `room` tokens for the reply, sending only what the endpoint takes.
+
+        Raises:
+            JudgeError, JudgeUnavailable, JudgeFatal: by the rule of the failure.
+        """
+        schema = reply_schema(request)
+        while True:
+            able = self._able
+            told = None if able.structured_output == "json_schema" else schema
+            messages = self._prompts.messages(request, told) + more
+            body = {"messages": messages} | able.fields(self._config, schema, room)
+            result = await self._chat(session, deadline, body)
+            if isinstance(result, Completion):
+                return result
+            narrower = able.without(result)
+            if narrower is None:
+                raise self._error(result)
+            if self._capabilities == able:
+                self._capabilities = narrower
+
+    async def _probe(self, session: _Session) -> None:
+        """Find what the endpoint can do.
+
+        Raises:
+            JudgeFatal: the endpoint refuses even the plainest request.
+            JudgeUnavailable: it does not answer.
+        """
+        ask = partial(self._chat, session, time.monotonic() + self._patience.deadline_s)
+        found = await probe(self._config, ask)
+        if isinstance(found, Capabilities):
+            self._capabilities = found
+            self._identity = self._identified(None, None)
+            return
+        message = found.message
+        if found.kind == "context_too_long":
+            message = (
+                f"judge.max_tokens {self._config.max_tokens} does not fit the model: set it lower ({message})"
+            )
+        elif found.rule is not Rule.FATAL:
+            message = f"the judge endpoint refuses even a one-line request: {message}"
+        raise self._error(replace(found, rule=Rule.FATAL, message=message))
+
+    async def _chat(self, session: _Session, deadline: float, body: dict[str, Any]) -> Completion | Failure:
+        """One chat completion with retries; what it cost is counted."""
+
+        async def attempt(timeout_s: float) -> Completion | Failure:
+            request = {"model": self._config.model} | body
+            reply = await session.transport.post("/chat/completions", request, timeout_s=timeout_s)
+            return reply if isinstance(reply, Failure) else Completion.of(reply)
+
+        done = await persist(attempt, self._patience, deadline=deadline)
+        if isinstance(done, Completion):
+            self._usage += done.usage
+        return done
+
+    async def _embed(self, texts: list[str]) -> dict[str, Any]:
+        session = self._session()
+        body = {"model": self._config.embedding_model, "input": texts}
+        url = f"{self._endpoint.embedding_base_url}/embeddings"
+        async with session.gate:
+            self._check_alive()
+            deadline = time.monotonic() + self._patience.deadline_s
+            post = partial(session.transport.post, url, body)
+            reply = await persist(lambda limit: post(timeout_s=limit), self._patience, deadline=deadline)
+        if isinstance(reply, Failure):
+            raise self._error(reply)
+        tokens = reply.get("usage") or {}
+        self._usage += Usage(calls=1, prompt_tokens=int(tokens.get("prompt_tokens") or 0))
+        return reply
+
+    def _error(self, failure: Failure) -> JudgeError | JudgeFatal:
+        """The exception for a failure that is not retried; a fatal one ends this judge."""
+        if failure.rule is Rule.FATAL:
+            self._fatal = failure.message
+            return JudgeFatal(failure.message)
+        return JudgeError(failure.message, kind=failure.kind, raw=failure.detail)
+
+    def _check_alive(self) -> None:
+        if self._fatal is not None:
+            raise JudgeFatal(self._fatal)
+
+    @property
+    def _able(self) -> Capabilities:
+        return self._capabilities or Capabilities.hoped_for(self._config)
+
+    def _identified(self, returned_model: str | None, system_fingerprint: str | None) -> JudgeIdentity:
+        config, able = self._config, self._able
+        parameters: dict[str, Any] = {
+            "structured_output": able.structured_output,
+            "temperature": config.temperature if able.temperature else None,
+            "seed": config.seed if able.seed else None,
+            "max_tokens": config.max_tokens if able.token_limit else None,
+            "similarity": config.embedding_model or "offline",
+        }
+        if config.extra_body:
+            parameters["extra_body"] = config.extra_body
+        return JudgeIdentity(
+            kind="openai",
+            endpoint=self._endpoint.name,
+            requested_model=config.model,
+            returned_model=returned_model,
+            system_fingerprint=system_fingerprint,
+            prompt_hash=self._prompts.hash,
+            parameters=parameters,
+        )

@@ -1,0 +1,163 @@
+"""The offline judge: no model, no network, no key. Deterministic string work in Chinese and English.
+
+It lets a monitor run on any machine, and it is honest about itself: claims are sentences and clauses, verdicts are
+word, number and negation checks weighed by a small fitted model, and every score carries its identity "offline-…".
+How far it agrees with people is measured (`agreement.measured_agreement`). On short factual answers it comes close
+to model judges; on long free answers, and for faithfulness, it is a signal, never a verdict.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from rag_checks import text as texts
+from rag_checks.judge import offline_claims, offline_verdicts
+from rag_checks.judge.offline_features import aliases
+from rag_checks.judge.offline_questions import reconstruct
+from rag_checks.judge.offline_text import Text, analyse
+from rag_checks.protocols import (
+    AnswerAnalysis,
+    ClaimComparison,
+    ClaimVerdict,
+    ContextCheck,
+    ContextVerdict,
+    JudgeReply,
+    JudgeRequest,
+    Output,
+    ReferenceAnalysis,
+    Task,
+)
+from rag_checks.records import JudgeIdentity, Language, Usage
+
+# Raise it with every change of the code that can change a verdict: scores before and after are different series (P4).
+CODE_VERSION = "1"
+
+
+class OfflineJudge:
+    """Implements `protocols.Judge` with strings only; safe to call concurrently, raises none of the judge errors."""
+
+    @cached_property
+    def identity(self) -> JudgeIdentity:
+        """Kind offline; the hash covers the shipped coefficients and the version of the code."""
+        model = offline_verdicts.model()
+        content = json.dumps([CODE_VERSION, *model])
+        name = f"offline-{model.version}"
+        return JudgeIdentity(
+            kind="offline",
+            requested_model=name,
+            returned_model=name,
+            prompt_hash=hashlib.sha256(content.encode()).hexdigest()[:16],
+        )
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """Answer one task at once; costs processor time only."""
+        output = _TASKS[request.task](request.inputs, request.language)
+        return JudgeReply(output=output, identity=self.identity, usage=Usage())
+
+    async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:  # noqa: ARG002 - both languages alike
+        """Lexical similarity of each pair, 0..1, symmetric; see `lexical_similarity`."""
+        return [lexical_similarity(first, second) for first, second in pairs]
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _analyse_answer(inputs: dict[str, Any], _: Language) -> AnswerAnalysis:
+    question, answer = inputs.get("question", ""), inputs["answer"]
+    if offline_claims.noncommittal(question, answer):
+        return AnswerAnalysis(noncommittal=True, claims=[], questions=[])
+    claims = offline_claims.claims(question, answer)
+    return AnswerAnalysis(noncommittal=False, claims=claims, questions=reconstruct(question, claims))
+
+
+def _analyse_reference(inputs: dict[str, Any], _: Language) -> ReferenceAnalysis:
+    question, reference = inputs.get("question", ""), inputs["reference"]
+    if not reference.strip() or offline_claims.noncommittal(question, reference):
+        return ReferenceAnalysis(claims=[])
+    if len(aliases(reference)) > 1:
+        return ReferenceAnalysis(claims=[reference.strip()])
+    return ReferenceAnalysis(claims=offline_claims.claims(question, reference) or [reference.strip()])
+
+
+def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
+    contexts: list[str] = inputs.get("contexts", [])
+    answer_claims, reference_claims = inputs.get("answer_claims", []), inputs.get("reference_claims", [])
+    targets = reference_claims or [text for text in (inputs.get("reference"),) if text]
+    targets = targets or answer_claims or [text for text in (inputs.get("answer"),) if text]
+    wanted = offline_verdicts.needs(inputs.get("question", ""), targets)
+    rated = contexts if inputs.get("rate_contexts", True) else []
+    useful = [offline_verdicts.useful(wanted, context, language) for context in rated]
+    return ContextCheck(
+        answer_claims=_numbered(
+            [offline_verdicts.supported_by(one, contexts, language) for one in answer_claims]
+        ),
+        reference_claims=_numbered(
+            [offline_verdicts.supported_by(one, contexts, language) for one in reference_claims]
+        ),
+        contexts=[
+            ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)
+        ],
+    )
+
+
+def _compare_claims(inputs: dict[str, Any], language: Language) -> ClaimComparison:
+    answer_claims, reference_claims = inputs["answer_claims"], inputs["reference_claims"]
+    answer = inputs.get("answer") or "\n".join(answer_claims)
+    reference = inputs.get("reference") or "\n".join(reference_claims)
+    supported, stated = offline_verdicts.compare(
+        inputs.get("question", ""), answer, answer_claims, reference, reference_claims, language
+    )
+    return ClaimComparison(answer_claims=_numbered(supported), reference_claims=_numbered(stated))
+
+
+def _numbered(findings: Sequence[offline_verdicts.Finding]) -> list[ClaimVerdict]:
+    return [
+        ClaimVerdict(id=at, reason=why, supported=holds) for at, (holds, why) in enumerate(findings, start=1)
+    ]
+
+
+_TASKS: dict[Task, Callable[[dict[str, Any], Language], Output]] = {
+    Task.ANALYSE_ANSWER: _analyse_answer,
+    Task.ANALYSE_REFERENCE: _analyse_reference,
+    Task.CHECK_CONTEXTS: _check_contexts,
+    Task.COMPARE_CLAIMS: _compare_claims,
+}
+
+
+def lexical_similarity(first: str, second: str) -> float:
+    """Likeness of two texts by their words and letters, 0..1: symmetric, 1 for equal normalised texts.
+
+    0.55 F1 of content words and numbers (units converted) + 0.40 Dice of character n-grams + 0.05 cosine of single
+    characters. A refusal against a statement is 0: it says nothing about the matter, whatever words it repeats.
+    """
+    one, two = analyse(first), analyse(second)
+    if texts.normalise(first) == texts.normalise(second):
+        return 1.0
+    if not one.squeezed or not two.squeezed:
+        return 0.0
+    if offline_claims.noncommittal("", first) != offline_claims.noncommittal("", second):
+        return 0.0
+    grams = 2 * len(one.grams & two.grams) / (len(one.grams) + len(two.grams))
+    return min(
+        1.0, 0.55 * _word_f1(one, two) + 0.40 * grams + 0.05 * _letter_cosine(one.squeezed, two.squeezed)
+    )
+
+
+def _word_f1(one: Text, two: Text) -> float:
+    sizes = len(one.content) + len(one.quantities) + len(two.content) + len(two.quantities)
+    shared = sum(two.has_quantity(own) for own in one.quantities) + sum(
+        one.has_quantity(own) for own in two.quantities
+    )
+    shared += 2 * len(one.content_set & two.content_set)
+    return shared / sizes if sizes else 0.0
+
+
+def _letter_cosine(one: str, two: str) -> float:
+    ones, twos = Counter(one), Counter(two)
+    product = sum(count * twos[char] for char, count in ones.items())
+    lengths = sum(count * count for count in ones.values()) * sum(count * count for count in twos.values())
+    return product / math.sqrt(lengths)

@@ -1,0 +1,51 @@
+"""Which question does an answer answer? A reconstruction without a model, for answer_relevancy.
+
+Method: the user's own question without the content words that the answer does not take up. Words that ask (几天, when)
+are taken up by a number, words for a kind of thing (department) by any answer. A bare name or number leaves the subject
+out as people do, so it takes up all of the question when its kind fits what is asked. An answer that takes up nothing
+becomes a question about itself, so that the similarity to the user's question is low.
+It is a signal: an answer on the matter in other words is scored too low.
+"""
+
+import re
+from collections.abc import Sequence
+
+from rag_checks import text as texts
+from rag_checks.judge.offline_text import Text, analyse, is_generic
+
+_ASKS_NUMBER = re.compile(
+    r"几|多少|多久|多长|多大|多高|何时|什么时候|哪天|哪年"
+    r"|\b(?:how (?:many|much|long|old|far|often)|when|what (?:time|year|date))\b"
+)
+_NAME_WORDS = 4  # a name or a number with what it counts; more words are a statement
+_TAKEN_UP = 0.7
+
+
+def reconstruct(question: str, claims: Sequence[str]) -> list[str]:
+    """Questions the claims would answer: one, in the question's words as far as the claims take them up; [] for none."""
+    if not claims:
+        return []
+    asked, said = analyse(question), analyse("\n".join(claims))
+    missing = [word for word in asked.content if not _taken_up(word, said)]
+    telling = [word for word in asked.content if not is_generic(word) and not _ASKS_NUMBER.search(word)]
+    if not missing or _elliptical(question, said):
+        return [question]
+    if all(word in missing for word in telling):
+        mark = "吗？" if texts.language_of(claims[0]) == "zh" else "?"
+        return [claims[0].rstrip("。.!！") + mark]
+    if texts.language_of(question) == "zh":
+        return ["".join(word for word in asked.words if word not in missing) + "？"]
+    return [" ".join(word for word in question.split() if not set(analyse(word).words) & set(missing))]
+
+
+def _taken_up(word: str, said: Text) -> bool:
+    if _ASKS_NUMBER.search(word):
+        return bool(said.quantities)
+    return is_generic(word) or said.has(word) >= _TAKEN_UP
+
+
+def _elliptical(question: str, said: Text) -> bool:
+    if said.is_short_reply:
+        return True
+    bare = len(said.content) == len(said.words) <= _NAME_WORDS
+    return bare and bool(said.quantities) == bool(_ASKS_NUMBER.search(texts.normalise(question)))

@@ -1,0 +1,42 @@
+"""Strict JSON schemas of the replies, made from the pydantic models."""
+
+from functools import lru_cache
+from typing import Any, cast
+
+from rag_checks.judge.validate import expected_ids
+from rag_checks.protocols import OUTPUTS, JudgeRequest, Task
+
+
+def reply_schema(request: JudgeRequest) -> dict[str, Any]:
+    """The schema of a reply: only the lists that are asked for, the reason before each verdict."""
+    return _schema(request.task, tuple(expected_ids(request)))
+
+
+@lru_cache(maxsize=64)
+def _schema(task: Task, lists: tuple[str, ...]) -> dict[str, Any]:
+    full = OUTPUTS[task].model_json_schema()
+    definitions = full.get("$defs", {})
+    if lists:
+        full = full | {"properties": {name: full["properties"][name] for name in lists}}
+    return cast("dict[str, Any]", _strict(full, definitions))
+
+
+def _strict(node: Any, definitions: dict[str, Any]) -> Any:
+    """As strict structured output wants it: references resolved, every property required, no others."""
+    if isinstance(node, list):
+        return [_strict(entry, definitions) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _strict(definitions[node["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "properties" in node:
+        properties = {name: _strict(value, definitions) for name, value in node["properties"].items()}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+    return {
+        key: _strict(value, definitions) for key, value in node.items() if key not in {"title", "default"}
+    }

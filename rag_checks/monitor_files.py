@@ -1,0 +1,231 @@
+"""Reading monitor files: every mistake is named with file, line, key and the fix."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from rag_checks import metrics
+from rag_checks.errors import ConfigError, MissingSecret
+from rag_checks.monitor import HttpBot, Monitor, OpenAIJudge, Section
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OPENAI = "https://api.openai.com/v1"
+
+
+class _Lines(dict[tuple[str | int, ...], int]):
+    """Key path → 1-based line."""
+
+    def near(self, path: tuple[str | int, ...]) -> int:
+        """Line of the path, or of its closest parent."""
+        while path and path not in self:
+            path = path[:-1]
+        return self.get(path, 1)
+
+
+def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor:
+    """Read and check one monitor file.
+
+    `${NAME}` in values is filled from `environ` (bot headers are left for the bot: they are secrets).
+    Raises ConfigError listing every problem found, one a line.
+    """
+    data, lines = _read_yaml(path)
+    problems: list[str] = []
+    data = _expand(data, (), environ, path, lines, problems)
+    monitor = None
+    try:
+        monitor = Monitor.model_validate({**data, "directory": path.parent.resolve()})
+    except ValidationError as error:
+        problems.extend(_describe(error, path, lines))
+    if monitor is not None:
+        problems.extend(_unknown_metrics(monitor, path, lines))
+    if problems or monitor is None:
+        raise ConfigError("\n".join(problems))
+    return monitor
+
+
+def find_monitor_files(folder: Path) -> list[Path]:
+    """The monitor files of a folder, sorted by name."""
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
+def missing_secrets(monitor: Monitor, environ: Mapping[str, str] = os.environ) -> list[MissingSecret]:
+    """The secrets this monitor needs and the environment lacks."""
+    missing: list[MissingSecret] = []
+    judge = monitor.judge
+    if isinstance(judge, OpenAIJudge):
+        base_url = judge.base_url or environ.get("OPENAI_BASE_URL") or _OPENAI
+        if base_url.rstrip("/") == _OPENAI and not environ.get("OPENAI_API_KEY"):
+            missing.append(
+                MissingSecret(
+                    "the judge needs a key: set OPENAI_API_KEY or the Airflow connection rag_checks_judge,"
+                    " or use judge: {kind: offline}",
+                    key="judge",
+                )
+            )
+    if isinstance(monitor.bot, HttpBot):
+        for header, value in monitor.bot.headers.items():
+            missing.extend(
+                MissingSecret(
+                    f"set {name} in the environment or the Airflow connection rag_checks_bot",
+                    key=f"bot.headers.{header}",
+                )
+                for name in _VARIABLE.findall(value)
+                if not environ.get(name)
+            )
+    return missing
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a monitor file, for editors."""
+    schema = Monitor.model_json_schema(mode="validation")
+    schema["properties"].pop("directory", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _read_yaml(path: Path) -> tuple[dict[str, Any], _Lines]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise ConfigError("no such file", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=str(path)) from error
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not YAML: {error}", file=str(path)) from error
+    if not isinstance(data, dict) or not isinstance(root, yaml.MappingNode):
+        raise ConfigError("expected `key: value` lines at the top level", file=str(path))
+    lines = _Lines()
+    for duplicate in _index(root, (), lines):
+        raise ConfigError(
+            f"line {lines[duplicate]}: given twice; keep one",
+            file=str(path),
+            key=_dotted(duplicate),
+        )
+    return data, lines
+
+
+def _index(node: yaml.Node, path: tuple[str | int, ...], lines: _Lines) -> Iterator[tuple[str | int, ...]]:
+    """Fill `lines` for a node and all below it; yields keys given twice."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*path, str(key.value))
+            known = inner in lines
+            lines[inner] = key.start_mark.line + 1
+            if known:
+                yield inner
+            yield from _index(value, inner, lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            inner_position = (*path, position)
+            lines[inner_position] = value.start_mark.line + 1
+            yield from _index(value, inner_position, lines)
+
+
+def _expand(
+    value: Any,
+    path: tuple[str | int, ...],
+    environ: Mapping[str, str],
+    file: Path,
+    lines: _Lines,
+    problems: list[str],
+) -> Any:
+    if path[:2] == ("bot", "headers"):
+        return value
+    if isinstance(value, dict):
+        return {k: _expand(v, (*path, str(k)), environ, file, lines, problems) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_expand(v, (*path, i), environ, file, lines, problems) for i, v in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def fill(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in environ:
+            problems.append(
+                f"{file}:{lines.near(path)}: {_dotted(path)}: ${{{name}}} is not set; export {name} first"
+            )
+        return environ.get(name, "")
+
+    return _VARIABLE.sub(fill, value)
+
+
+def _describe(error: ValidationError, file: Path, lines: _Lines) -> Iterator[str]:
+    for problem in error.errors(include_url=False):
+        path = _yaml_path(problem["loc"], lines)
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = "unknown key" + _suggest(str(problem["loc"][-1]), _known_keys(problem["loc"]))
+        elif problem["type"] == "missing":
+            message = "required, but missing"
+        elif problem["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+            context = problem.get("ctx", {})
+            path = (*path, "kind")
+            message = f"kind must be one of {context.get('expected_tags', 'the known kinds')}" + (
+                _suggest(str(context["tag"]), re.findall(r"'(\w+)'", context.get("expected_tags", "")))
+                if "tag" in context
+                else ""
+            )
+        elif not isinstance(problem.get("input"), (dict, list)) and problem["type"] != "value_error":
+            message += f" (got {problem.get('input')!r})"
+        yield f"{file}:{lines.near(path)}: {_dotted(path)}: {message}"
+
+
+def _yaml_path(loc: tuple[str | int, ...], lines: _Lines) -> tuple[str | int, ...]:
+    """The location without the union tags pydantic puts into it (`bot.http.url` is `bot.url`)."""
+    path: tuple[str | int, ...] = ()
+    for position, part in enumerate(loc):
+        is_tag = position == 1 and loc[0] in {"bot", "judge"} and (*path, part) not in lines
+        if not is_tag:
+            path = (*path, part)
+    return path
+
+
+def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
+    """The keys allowed where an unknown one was found."""
+    models: list[type[BaseModel]] = [Monitor]
+    for part in loc[:-1]:
+        if isinstance(part, int):
+            continue
+        inner = [m for model in models if part in model.model_fields for m in _models_in(model, part)]
+        models = inner or models
+    return [name for model in models for name in model.model_fields if name != "directory"]
+
+
+def _models_in(model: type[BaseModel], field: str) -> list[type[BaseModel]]:
+    found: list[type[BaseModel]] = []
+    queue: list[Any] = [model.model_fields[field].annotation]
+    while queue:
+        annotation = queue.pop()
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            found.append(annotation)
+        else:
+            queue.extend(get_args(annotation))
+    return found
+
+
+def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
+    places = [(("metrics", i), name) for i, name in enumerate(monitor.metrics)]
+    places += [(("targets", i, "metric"), target.metric) for i, target in enumerate(monitor.targets)]
+    for path, name in places:
+        if name not in metrics.names():
+            suggestion = _suggest(name, metrics.names())
+            yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
+
+
+def _suggest(given: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
+    # difflib rates minimun nearer to minimum_n than to minimum; a typo rarely changes the length.
+    close.sort(key=lambda name: abs(len(name) - len(given)))
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(set(known)))}"
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in path)

@@ -1,0 +1,32 @@
+"""Deciding a graded night: verdicts, where it broke, expectations."""
+
+from collections import Counter
+
+from rag_checks import verdicts
+from rag_checks.errors import RunIncomplete
+from rag_checks.monitor import Monitor
+from rag_checks.pipeline.runs import stored_run
+from rag_checks.records import EvalRun
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+from rag_checks.verdicts.expectations import check as check_expectations
+
+
+def check(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
+    """Decide: verdicts, where it broke, expectations; all stored. The only place that decides (P2)."""
+    with Store.open(settings.store_url) as store:
+        run = stored_run(store, eval_run_id)
+        if run.status == "planned":
+            raise RunIncomplete(f"{eval_run_id} has not been evaluated yet")
+        history = store.history(monitor.monitor, since=None, until=run.night)
+        decided = verdicts.decide(history, monitor, run.night)
+        findings = verdicts.diagnose(store.graded(eval_run_id), history, decided, monitor, run.night)
+        tonight = [row for row in history if row.night == run.night]
+        planned = Counter((row.metric, row.source) for row in tonight)
+        expectations = check_expectations(tonight, decided, monitor, planned)
+        store.save_verdicts(eval_run_id, decided)
+        store.save_findings(eval_run_id, findings)
+        store.save_expectations(eval_run_id, expectations)
+        run = run.model_copy(update={"status": "checked"})
+        store.save_run(run)
+        return run

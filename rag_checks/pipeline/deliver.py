@@ -1,0 +1,126 @@
+"""Telling people: the report file and the one message of a run."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Literal
+
+from rag_checks import reports
+from rag_checks.alerts.messages import broken, digest
+from rag_checks.alerts.outbox import post
+from rag_checks.alerts.slack import sender_from_env
+from rag_checks.errors import RunIncomplete
+from rag_checks.monitor import Monitor
+from rag_checks.pipeline.summary import report_name, summarise
+from rag_checks.records import Level, OutboxMessage, RunSummary
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """Where the files of one report are."""
+
+    html: Path
+    trend: Path
+
+
+def report(monitor: Monitor, settings: Settings, eval_run_id: str) -> ReportFiles:
+    """Write the self-contained HTML report and the trend picture of a checked run.
+
+    Files appear whole or not at all. Raises StoreError, OSError (disk full, no permission).
+    """
+    summary, graded = summarise(monitor, settings, eval_run_id)
+    files = report_files(settings, monitor, eval_run_id)
+    files.html.parent.mkdir(parents=True, exist_ok=True)
+    picture = reports.trend_png(summary)
+    if picture is not None:
+        write_whole(files.trend, picture)
+    write_whole(files.html, reports.render_html(summary, graded).encode("utf-8"))
+    return files
+
+
+def report_files(settings: Settings, monitor: Monitor, eval_run_id: str) -> ReportFiles:
+    """Where the files of a run's report are, written or not."""
+    folder = settings.reports / monitor.monitor
+    return ReportFiles(folder / report_name(eval_run_id), folder / f"{eval_run_id}.png")
+
+
+def alert(
+    monitor: Monitor,
+    settings: Settings,
+    eval_run_id: str,
+    *,
+    wanted: Literal["auto", "yes", "no"] = "auto",
+    now: datetime | None = None,
+) -> OutboxMessage | None:
+    """Tell the owning team, once per run; None when nobody is told.
+
+    `auto` tells nobody about a backfill, nor when all is well and the monitor only tells problems.
+
+    Raises RunIncomplete before the run is checked, and what `alerts.outbox.post` raises when nobody was told.
+    """
+    now = now or datetime.now(UTC)
+    summary, _ = summarise(monitor, settings, eval_run_id)
+    if summary.run.status not in {"checked", "done"}:
+        raise RunIncomplete(f"{eval_run_id} has no verdicts yet: nothing can be told")
+    with Store.open(settings.store_url) as store:
+        message = None
+        if wanted == "yes" or (wanted == "auto" and _is_told(monitor, summary)):
+            message = _post(store, monitor, settings, _message(monitor, settings, summary, now), now)
+        store.save_run(summary.run.model_copy(update={"status": "done", "finished_at": now}))
+        return message
+
+
+def alert_broken(
+    monitor: Monitor, settings: Settings, night: date, *, what: str, error: str, next_step: str
+) -> OutboxMessage:
+    """Tell the team that the monitor itself is broken; once per monitor and night."""
+    now = datetime.now(UTC)
+    payload = broken(monitor.title or monitor.monitor, monitor.language, night, what, error, next_step)
+    message = OutboxMessage(
+        message_id=f"{monitor.monitor}-{night:%Y-%m-%d}:broken",
+        eval_run_id=None,
+        kind="broken",
+        channel=monitor.alerts.channel,
+        payload=payload,
+        created_at=now,
+    )
+    with Store.open(settings.store_url) as store:
+        return _post(store, monitor, settings, message, now)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that readers see the old content or the new, never half."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _post(
+    store: Store, monitor: Monitor, settings: Settings, message: OutboxMessage, now: datetime
+) -> OutboxMessage:
+    sender = sender_from_env(monitor.alerts, settings.environ)
+    return post(store.outbox(), message, sender, now=now, save_dir=settings.unsent)
+
+
+def _is_told(monitor: Monitor, summary: RunSummary) -> bool:
+    if summary.run.backfill:
+        return False
+    return monitor.alerts.when == "always" or summary.level is not Level.OK
+
+
+def _message(monitor: Monitor, settings: Settings, summary: RunSummary, now: datetime) -> OutboxMessage:
+    trend = report_files(settings, monitor, summary.run.eval_run_id).trend
+    return OutboxMessage(
+        message_id=f"{summary.run.eval_run_id}:digest",
+        eval_run_id=summary.run.eval_run_id,
+        kind="digest",
+        channel=monitor.alerts.channel,
+        payload=digest(summary, mention=monitor.alerts.mention),
+        attachment=str(trend) if trend.exists() else None,
+        created_at=now,
+    )

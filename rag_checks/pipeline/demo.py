@@ -1,0 +1,60 @@
+"""The demo's history: the bot's earlier nights, really run and really graded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+from rag_checks.demo import timeline
+from rag_checks.monitor import Monitor
+from rag_checks.pipeline.deliver import ReportFiles, report_files
+from rag_checks.pipeline.run import run_night
+from rag_checks.pipeline.runs import nightly_run_id
+from rag_checks.pipeline.summary import summarise
+from rag_checks.records import OutboxMessage, RunSummary
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+
+
+
+@dataclass(frozen=True)
+class DemoHistory:
+    """The demo as prepared: all nights before `shown` are in the store."""
+
+    monitor: Monitor
+    nights_run: int
+    nights_kept: int
+
+
+def load_history(
+    settings: Settings, *, defect: bool = True, progress: Callable[[str], None] = lambda _text: None
+) -> DemoHistory:
+    """Write the demo's logs, then run every earlier night with the release of that day deployed."""
+    progress("the demo bot is answering three weeks of questions")
+    home = settings.home / "demo"
+    timeline.prepare(home, defect=defect)
+    monitor = settings.monitor(timeline.MONITOR)
+    run = kept = 0
+    nights = [timeline.FIRST_NIGHT + timedelta(days=day) for day in range(timeline.NIGHTS - 1)]
+    for night in nights:
+        with Store.open(settings.store_url) as store:
+            known = store.run(nightly_run_id(monitor.monitor, night))
+        if known is not None and known.status == "done":
+            kept += 1
+            continue
+        progress(f"grading night {night} ({run + kept + 1} of {len(nights)})")
+        timeline.deploy(home, night, defect=defect)
+        morning_after = datetime.combine(night + timedelta(days=1), time(2), tzinfo=monitor.zone)
+        run_night(monitor, settings, night, with_report=False, wanted_alert="no", now=morning_after)
+        run += 1
+    timeline.deploy(home, timeline.SHOWN_NIGHT, defect=defect)
+    return DemoHistory(monitor, run, kept)
+
+
+def shown_night(settings: Settings) -> tuple[RunSummary, ReportFiles, OutboxMessage | None]:
+    """What the shown night's run left behind: verdicts, report files, the message. Raises StoreError."""
+    monitor = settings.monitor(timeline.MONITOR)
+    eval_run_id = nightly_run_id(monitor.monitor, timeline.SHOWN_NIGHT)
+    summary, _ = summarise(monitor, settings, eval_run_id)
+    with Store.open(settings.store_url) as store:
+        messages = store.messages(eval_run_id)
+    return summary, report_files(settings, monitor, eval_run_id), messages[-1] if messages else None

@@ -1,0 +1,154 @@
+"""Grading a planned night, shard by shard, and reconciling what was planned with what was graded."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from rag_checks.bots import open_bot
+from rag_checks.evaluation import Outcome, evaluate
+from rag_checks.judge import open_judge
+from rag_checks.metrics import Metric
+from rag_checks.monitor import Monitor, OpenAIJudge
+from rag_checks.pipeline.runs import main_release, stored_run, wanted_metrics
+from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+
+
+def evaluate_shard(
+    monitor: Monitor,
+    settings: Settings,
+    eval_run_id: str,
+    shard: int | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Outcome:
+    """Grade one shard of a planned run (None: all); what is graded already is left alone.
+
+    Raises JudgeFatal, JudgeUnavailable or StoreUnavailable after keeping all that was done.
+    """
+    with Store.open(settings.store_url) as store:
+        return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+
+
+async def _evaluate(
+    monitor: Monitor, store: Store, eval_run_id: str, shard: int | None, progress: Callable[[int, int], None]
+) -> Outcome:
+    cases = store.cases(eval_run_id, shard=shard)
+    judge = open_judge(monitor.judge, cache=store.reply_cache())
+    bot = open_bot(monitor.bot, monitor.directory) if monitor.bot is not None else None
+    wanted = wanted_metrics(monitor)
+    try:
+        outcome = await evaluate(
+            eval_run_id,
+            cases,
+            metrics=wanted,
+            judge=judge,
+            bot=bot,
+            sink=store,
+            scored=_finished(store.scores(eval_run_id), wanted, judge.identity),
+            concurrency=monitor.judge.concurrency if isinstance(monitor.judge, OpenAIJudge) else 8,
+            deadline_s=monitor.run_deadline_minutes * 60,
+            progress=progress,
+        )
+    finally:
+        await judge.close()
+        if bot is not None:
+            await bot.close()
+    if outcome.error is not None:
+        run = stored_run(store, eval_run_id)
+        store.save_run(run.model_copy(update={"problem": str(outcome.error)}))
+        raise outcome.error
+    return outcome
+
+
+def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
+    """Compare what was planned with what was graded; record what is missing as missing (P1).
+
+    A case that no shard reached gets a `judge_error` score for each metric, so that it stays in every count.
+    The run's `problem` stays only when something is missing: an outage that a retry got over is none.
+    """
+    with Store.open(settings.store_url) as store:
+        run = stored_run(store, eval_run_id)
+        cases = store.cases(eval_run_id)
+        scores = store.scores(eval_run_id)
+        have = {(score.case_id, score.metric) for score in scores}
+        wanted = wanted_metrics(monitor)
+        missing = [
+            _missing(eval_run_id, case, metric, run.problem)
+            for case in cases
+            for metric in wanted
+            if (case.case_id, metric.name) not in have
+        ]
+        store.save_scores(missing)
+        ok = sum(score.status is ScoreStatus.OK for score in scores)
+        counts = {
+            **run.counts,
+            "planned": len(cases),
+            "ungraded": len({score.case_id for score in missing}),
+            "scores_ok": ok,
+            "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
+        }
+        problem = run.problem if missing else None
+        if not ok:
+            problem = run.problem or _why_nothing(run, cases, [*scores, *missing])
+        run = run.model_copy(
+            update={
+                "counts": counts,
+                "judge": _main_judge(scores),
+                "release": main_release(cases) or run.release,
+                "status": "evaluated",
+                "problem": problem,
+            }
+        )
+        store.save_run(run)
+        return run
+
+
+def _finished(scores: Sequence[Score], wanted: Sequence[Metric], judge: JudgeIdentity) -> dict[str, set[str]]:
+    """case_id → metrics whose stored score stands: same metric version, same judge, not a failure."""
+    versions = {metric.name: metric.version for metric in wanted}
+    finished: dict[str, set[str]] = {}
+    for score in scores:
+        same_judge = score.judge is None or _asked_alike(score.judge, judge)
+        if not _failed(score) and same_judge and versions.get(score.metric) == score.metric_version:
+            finished.setdefault(score.case_id, set()).add(score.metric)
+    return finished
+
+
+def _asked_alike(one: JudgeIdentity, other: JudgeIdentity) -> bool:
+    """Whether two judges were asked for in the same way; what the endpoint returned is known only later."""
+    unknown_before_asking = {"returned_model", "system_fingerprint"}
+    return one.model_dump(exclude=unknown_before_asking) == other.model_dump(exclude=unknown_before_asking)
+
+
+def _failed(score: Score) -> bool:
+    return score.status not in {ScoreStatus.OK, ScoreStatus.NOT_APPLICABLE}
+
+
+def _missing(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
+    return Score(
+        eval_run_id=eval_run_id,
+        case_id=case.case_id,
+        metric=metric.name,
+        metric_version=metric.version,
+        status=ScoreStatus.JUDGE_ERROR,
+        reason=f"not graded: {problem or 'no task reached this case'}",
+        evidence={"error_kind": "not_graded"},
+    )
+
+
+def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
+    """The judge of most scores."""
+    found = {score.judge.fingerprint: score.judge for score in scores if score.judge is not None}
+    counts = Counter(score.judge.fingerprint for score in scores if score.judge is not None)
+    return found[counts.most_common(1)[0][0]] if counts else None
+
+
+def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:
+    if not cases:
+        window = f"{run.window_start:%Y-%m-%d %H:%M}–{run.window_end:%Y-%m-%d %H:%M %Z}"
+        return f"no conversations in {window} and nothing to ask"
+    reasons = Counter(score.reason for score in scores if _failed(score))
+    why = reasons.most_common(1)[0][0] if reasons else "no metric applies to any of them"
+    return f"0 of {len(cases)} cases could be graded: {why}"

@@ -1,0 +1,182 @@
+"""Planning a night: which conversations, which golden items, in which shards."""
+
+import zlib
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from rag_checks import __version__
+from rag_checks.errors import ConfigError
+from rag_checks.intake import Collected, collect, night_window, resolve_night
+from rag_checks.monitor import Monitor
+from rag_checks.pipeline.items import read_items
+from rag_checks.pipeline.runs import main_release, nightly_run_id, wanted_metrics
+from rag_checks.records import Case, EvalItem, EvalRun, GoldenSet, Response, SampledTurn
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+from rag_checks.text import language_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a night will grade: ids and counts only, as they cross XCom."""
+
+    eval_run_id: str
+    shards: list[int]
+    counts: dict[str, int]
+
+
+def plan_night(
+    monitor: Monitor,
+    settings: Settings,
+    night: date,
+    *,
+    backfill: bool = False,
+    ask_bot: bool = True,
+    now: datetime | None = None,
+) -> Plan:
+    """Read the night's conversations, sample them, add the golden set and write the plan.
+
+    Args:
+        monitor: the bot under watch.
+        settings: places.
+        night: the local day to grade.
+        backfill: never alerts.
+        ask_bot: whether the golden set is asked live; when not, live answers an earlier run got are kept.
+        now: the present, for tests.
+    """
+    now = now or datetime.now(UTC)
+    window = night_window(night, monitor.zone)
+    collected = _collect(monitor, night, now)
+    with Store.open(settings.store_url) as store:
+        golden = load_golden(monitor, store, now)
+        eval_run_id = nightly_run_id(monitor.monitor, night)
+        earlier = store.run(eval_run_id)
+        cases = [_production_case(sampled, monitor.shards) for sampled in collected.turns]
+        if ask_bot and monitor.bot is not None and golden is not None:
+            cases += [_golden_case(item, monitor.shards) for item in golden.items]
+        elif earlier is not None:
+            cases += [case for case in store.cases(eval_run_id) if case.source == "golden"]
+        counts = {**collected.counts, "golden": sum(case.source == "golden" for case in cases)}
+        run = EvalRun(
+            eval_run_id=eval_run_id,
+            monitor=monitor.monitor,
+            kind="nightly",
+            night=night,
+            window_start=window.start,
+            window_end=window.end,
+            backfill=backfill,
+            release=main_release(cases),
+            golden_version=golden.version if golden else None,
+            metric_versions={metric.name: metric.version for metric in wanted_metrics(monitor)},
+            config_hash=monitor.config_hash,
+            code_version=__version__,
+            counts=counts,
+            created_at=earlier.created_at if earlier else now,
+        )
+        store.save_run(run)
+        store.plan_cases(eval_run_id, cases)
+        store.save_quarantine(eval_run_id, collected.quarantine)
+    return Plan(eval_run_id, sorted({case.shard for case in cases}) or [0], counts)
+
+
+def plan_for_dag_run(
+    monitor: Monitor,
+    settings: Settings,
+    *,
+    run_type: str,
+    logical_date: datetime | None,
+    data_interval_start: datetime | None,
+    night: str | None,
+    ask_bot: Literal["auto", "yes", "no"],
+    now: datetime | None = None,
+) -> Plan:
+    """`plan_night` with the night and the kind of run that an Airflow DAG run stands for.
+
+    Backfilled runs, and runs of a day before yesterday, leave the live half out unless asked for it: what the
+    bot answers today says nothing about that day.
+    """
+    now = now or datetime.now(UTC)
+    day = resolve_night(
+        logical_date=logical_date,
+        run_type=run_type,
+        explicit_night=date.fromisoformat(night) if night else None,
+        data_interval_start=data_interval_start,
+        zone=monitor.zone,
+        now=now,
+    )
+    backfill = run_type == "backfill"
+    is_last_night = day >= now.astimezone(monitor.zone).date() - timedelta(days=1)
+    ask = {"yes": True, "no": False, "auto": is_last_night and not backfill}[ask_bot]
+    return plan_night(monitor, settings, day, backfill=backfill, ask_bot=ask, now=now)
+
+
+def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | None:
+    """The golden set: its file, when the monitor names one, becomes a new version if it changed."""
+    if monitor.golden.path is None:
+        return store.golden(monitor.golden_name)
+    path = monitor.directory / monitor.golden.path
+    items = [item for item in read_items(path) if item.status == "approved"]
+    if not items:
+        raise ConfigError("holds no approved items", file=str(path), key="golden.path")
+    return store.save_golden(monitor.golden_name, items, now)
+
+
+def _collect(monitor: Monitor, night: date, now: datetime) -> Collected:
+    if monitor.conversations is None:
+        return Collected.empty()
+    window = night_window(night, monitor.zone)
+    return collect(monitor.conversations, monitor.directory, window, monitor.sample, now=now)
+
+
+def _production_case(sampled: SampledTurn, shards: int) -> Case:
+    turn = sampled.turn
+    case_id = f"production:{turn.turn_id}"
+    return Case(
+        case_id=case_id,
+        source="production",
+        item=EvalItem(
+            item_id=turn.turn_id,
+            user_input=turn.user_input,
+            history=turn.history,
+            tags=turn.tags,
+            origin="sampled",
+            status="candidate",
+        ),
+        response=Response(
+            response=None if turn.error and not turn.response.strip() else turn.response,
+            retrieved_contexts=turn.retrieved_contexts,
+            retrieved_context_ids=turn.retrieved_context_ids,
+            intent=turn.intent,
+            rewritten_query=turn.rewritten_query,
+            tool_calls=turn.tool_calls,
+            release=turn.release,
+            latency_ms=turn.latency_ms,
+            answered_at=turn.asked_at,
+            feedback=turn.feedback,
+            error=turn.error,
+            error_kind="reported" if turn.error else None,
+        ),
+        language=language_of(turn.user_input),
+        intent=turn.intent or "unknown",
+        stratum=sampled.stratum,
+        weight=sampled.weight,
+        conversation_id=turn.conversation_id,
+        shard=_shard(case_id, shards),
+    )
+
+
+def _golden_case(item: EvalItem, shards: int) -> Case:
+    case_id = f"golden:{item.item_id}"
+    return Case(
+        case_id=case_id,
+        source="golden",
+        item=item,
+        language=language_of(item.user_input),
+        intent=item.expected_intent or "unknown",
+        shard=_shard(case_id, shards),
+    )
+
+
+def _shard(case_id: str, shards: int) -> int:
+    return zlib.crc32(case_id.encode()) % shards

@@ -1,0 +1,61 @@
+"""A whole night in one process: what `rag-checks run` and the demo's history call."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Literal
+
+from rag_checks.errors import JudgeFatal, JudgeUnavailable
+from rag_checks.monitor import Monitor
+from rag_checks.pipeline.decide import check
+from rag_checks.pipeline.deliver import ReportFiles, alert, report
+from rag_checks.pipeline.grade import evaluate_shard, reconcile
+from rag_checks.pipeline.plan import plan_night
+from rag_checks.records import EvalRun, OutboxMessage
+from rag_checks.settings import Settings
+
+
+@dataclass(frozen=True)
+class NightResult:
+    """What one night produced."""
+
+    run: EvalRun
+    report: ReportFiles | None
+    message: OutboxMessage | None
+
+
+def run_night(
+    monitor: Monitor,
+    settings: Settings,
+    night: date,
+    *,
+    backfill: bool = False,
+    ask_bot: bool = True,
+    with_report: bool = True,
+    wanted_alert: Literal["auto", "yes", "no"] = "auto",
+    now: datetime | None = None,
+    step: Callable[[str], None] = lambda _text: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> NightResult:
+    """Plan, grade, check, report and tell, in order; the same steps the DAG runs as tasks.
+
+    A judge outage does not end the night: what was not graded is recorded as such and people are told.
+    """
+    now = now or datetime.now(UTC)
+    step(f"reading conversations of {night}")
+    plan = plan_night(monitor, settings, night, backfill=backfill, ask_bot=ask_bot, now=now)
+    step(f"grading {plan.counts.get('sampled', 0)} logged turns and {plan.counts['golden']} golden items")
+    # The outage is noted on the run; reconcile records every case it left ungraded.
+    with suppress(JudgeFatal, JudgeUnavailable):
+        evaluate_shard(monitor, settings, plan.eval_run_id, progress=progress)
+    reconcile(monitor, settings, plan.eval_run_id)
+    step("deciding")
+    run = check(monitor, settings, plan.eval_run_id)
+    files = None
+    if with_report:
+        step("writing the report")
+        files = report(monitor, settings, plan.eval_run_id)
+    step("telling people")
+    message = alert(monitor, settings, plan.eval_run_id, wanted=wanted_alert, now=now)
+    return NightResult(run, files, message)

@@ -1,0 +1,84 @@
+"""What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
+
+from rag_checks import verdicts
+from rag_checks.errors import StoreError
+from rag_checks.judge.agreement import measured_agreement
+from rag_checks.monitor import Monitor
+from rag_checks.records import GradedCase, Language, RunSummary, Usage
+from rag_checks.settings import Settings
+from rag_checks.store import Store
+
+WORST_ITEMS = 10
+# The metrics that say most about a case, for ranking the worst: right answer first, then usable answer.
+_RANK = ("answer_correctness", "refusal_correctness", "answer_relevancy", "faithfulness", "context_recall")
+
+
+def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[RunSummary, list[GradedCase]]:
+    """The summary of a checked run, and all its graded cases for drill-down. Raises StoreError."""
+    with Store.open(settings.store_url) as store:
+        run = store.run(eval_run_id)
+        if run is None:
+            raise StoreError(f"no run {eval_run_id!r} in the store")
+        decided = store.verdicts(eval_run_id)
+        findings = store.findings(eval_run_id)
+        graded = store.graded(eval_run_id)
+        history = store.history(monitor.monitor, since=None, until=run.night)
+        expectations = store.expectations(eval_run_id)
+    usage = sum((score.usage for case in graded for score in case.scores), start=Usage())
+    summary = RunSummary(
+        title=monitor.title or monitor.monitor,
+        language=monitor.language,
+        owner=monitor.owner,
+        run=run,
+        level=verdicts.worst_level(decided, monitor),
+        verdicts=tuple(decided),
+        findings=tuple(findings),
+        expectations=tuple(expectations),
+        trends=tuple(verdicts.trends(history, monitor, run.night)),
+        worst=tuple(_worst(graded, {case_id for finding in findings for case_id in finding.case_ids})),
+        usage=usage,
+        judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
+        report_url=_report_url(monitor, eval_run_id),
+    )
+    return summary, graded
+
+
+def agreement_note(language: Language) -> str:
+    """What the offline judge is worth: its measured agreement with people, in one sentence."""
+    rows = [
+        row
+        for row in measured_agreement()["sets"]
+        if row["method"] == "offline judge"
+        and row["metric"] == "answer_correctness"
+        and row["slice"] == "all"
+    ]
+    figures = "; ".join(
+        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f}"
+        f" [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
+        for row in rows
+    )
+    if language == "zh":
+        return f"离线评委（只看字面，不用模型）；答案正确性与人工标注的一致性：{figures}"
+    return f"Offline judge (string features, no model); answer correctness against people's labels: {figures}"
+
+
+def report_name(eval_run_id: str) -> str:
+    """File name of a run's report."""
+    return f"{eval_run_id}.html"
+
+
+def _report_url(monitor: Monitor, eval_run_id: str) -> str | None:
+    base = monitor.alerts.report_base_url
+    return f"{base.rstrip('/')}/{monitor.monitor}/{report_name(eval_run_id)}" if base else None
+
+
+def _worst(graded: list[GradedCase], explained: set[str]) -> list[GradedCase]:
+    """The failing cases, those behind a finding first, then lowest scores first."""
+
+    def rank(case: GradedCase) -> tuple[bool, float, str]:
+        values = {score.metric: score.value for score in case.scores if score.value is not None}
+        first = next((values[name] for name in _RANK if name in values), 1.0)
+        return (case.case.case_id not in explained, first, case.case.case_id)
+
+    failing = [case for case in graded if rank(case)[1] < 0.5]  # noqa: PLR2004 - a coin's worth of right
+    return sorted(failing, key=rank)[:WORST_ITEMS]

@@ -1,0 +1,192 @@
+"""The one decision (P2): from shifts, night after night, to a level with the test that decided.
+
+Critical values come from a simulation of many metrics, intents and nights and hold the family of all tests
+of a monitor to well under one false alarm in 90 healthy nights; they are not per-test 5 % values.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, NamedTuple
+
+from rag_checks.records import Level
+from rag_checks.verdicts.shifts import Shift
+
+WINDOWS = (1, 3, 7, 14)
+"""Nights looked at together: short ones find collapses, long ones find slow or small drops."""
+
+RECENT = 3
+TARGET_FAIL_Z = -3.5
+TARGET_WATCH_Z = -2.5
+RECOVERED_Z = -1.5
+MINIMUM_FAILURES = 5.0
+
+
+@dataclass(frozen=True)
+class Critical:
+    """Critical values against the baseline. `drop` is the smallest drop worth a word, however significant."""
+
+    fail_z: float
+    watch_z: float
+    drop: float
+    failures: float
+
+
+ALL = Critical(fail_z=-4.2, watch_z=-2.5, drop=0.01, failures=0.0)
+# Cells are many: they need more evidence, and enough failures (expected or seen) to tell.
+CELL = Critical(fail_z=-4.8, watch_z=-3.6, drop=0.02, failures=MINIMUM_FAILURES)
+
+
+class Limit(NamedTuple):
+    """What a course is held to; None is not checked. `tolerated`: None never fails against the baseline."""
+
+    tolerated: float | None
+    minimum: float | None
+    warning: float | None
+
+
+class Test(NamedTuple):
+    """One shift and what it was measured against."""
+
+    kind: Literal["baseline", "target", "warning"]
+    shift: Shift
+
+
+class Outcome(NamedTuple):
+    """Level of one night and the test that decided; the most telling one when nothing is wrong."""
+
+    level: Level
+    test: Test | None
+    recovering: bool = False
+    tolerated: bool = False
+
+
+@dataclass(frozen=True)
+class Course:
+    """One series (or one intent of it) over its nights, held to its limits.
+
+    `against_baseline(start, end)` and `against(wanted, start, end)` give the shift of the nights
+    start..end-1, by position; None where nothing can be compared.
+    """
+
+    nights: Sequence[date]
+    monitored_from: int
+    limit: Limit
+    critical: Critical
+    against_baseline: Callable[[int, int], Shift | None]
+    against: Callable[[float, int, int], Shift | None]
+
+    def outcome(self) -> Outcome:
+        """Decide the last night.
+
+        The nights are walked in order because an episode has a memory: once failing, it is over when on
+        three nights in a row the last three nights are within 1.5 standard errors and half the drop is
+        regained. Later windows then begin after the episode, so a problem that was repaired is not found
+        again.
+        """
+        begin, clear = 0, 0
+        drops: dict[str, float] = {}
+        result = Outcome(Level.OK, None)
+        for last in range(self.monitored_from, len(self.nights)):
+            result = self._decide(begin, last)
+            if result.level is Level.FAIL and result.test is not None:
+                kind, drop = result.test.kind, -result.test.shift.deviation
+                drops[kind] = max(drops.get(kind, 0.0), drop)
+            if not drops:
+                continue
+            clear = clear + 1 if self._calm(begin, last, drops) else 0
+            if clear == RECENT:
+                begin, clear = last - RECENT + 1, 0
+                drops.clear()
+            elif result.level is not Level.FAIL:
+                result = Outcome(Level.WATCH, result.test, recovering=True)
+        return result
+
+    def since(self, outcome: Outcome) -> date | None:
+        """First night of a problem: where the last nights, up to 14, are furthest from what was wanted."""
+        if outcome.test is None or outcome.level not in (Level.WATCH, Level.FAIL):
+            return None
+        end = len(self.nights)
+        shifts = [
+            shift
+            for start in range(max(self._first(outcome.test.kind), end - WINDOWS[-1]), end)
+            if (shift := self._shift(outcome.test.kind, start, end)) is not None
+        ]
+        return min(shifts, key=lambda shift: shift.z).first if shifts else None
+
+    def _first(self, kind: str) -> int:
+        return self.monitored_from if kind == "baseline" else 0
+
+    def _shift(self, kind: str, start: int, end: int) -> Shift | None:
+        if kind == "baseline":
+            return self.against_baseline(start, end)
+        wanted = self.limit.minimum if kind == "target" else self.limit.warning
+        return None if wanted is None else self.against(wanted, start, end)
+
+    def _tests(self, begin: int, last: int) -> list[Test]:
+        """Every test of the night at `last`, over nights not before `begin`."""
+        tests = []
+        for kind in ("baseline", "target", "warning"):
+            first = max(begin, self._first(kind))
+            for window in sorted({min(window, last + 1 - first) for window in WINDOWS}):
+                shift = self._shift(kind, last + 1 - window, last + 1)
+                if shift is not None and shift.failures >= self.critical.failures:
+                    tests.append(Test(kind, shift))
+        return tests
+
+    def _decide(self, begin: int, last: int) -> Outcome:
+        tests = self._tests(begin, last)
+        for level, broken in ((Level.FAIL, self._fails), (Level.WATCH, self._worries)):
+            found = [test for test in tests if broken(test)]
+            current = [
+                test for test in found if test.shift.nights <= RECENT or not self._over(test, begin, last)
+            ]
+            if current:
+                worst = min(current, key=lambda test: test.shift.z)
+                return Outcome(level, worst, tolerated=level is Level.WATCH and self._tolerated(worst))
+        telling = [test for test in tests if test.kind == "baseline"] or tests
+        return Outcome(Level.OK, min(telling, key=lambda test: test.shift.z) if telling else None)
+
+    def _fails(self, test: Test) -> bool:
+        shift = test.shift
+        if test.kind == "target":
+            return shift.z < TARGET_FAIL_Z
+        if test.kind == "warning" or self.limit.tolerated is None:
+            return False
+        return shift.z < self.critical.fail_z and -shift.deviation > max(
+            self.critical.drop, self.limit.tolerated
+        )
+
+    def _tolerated(self, test: Test) -> bool:
+        """Whether a drop is beyond noise but smaller than the target allows."""
+        allowed = self.limit.tolerated
+        return (
+            test.kind == "baseline"
+            and test.shift.z < self.critical.fail_z
+            and allowed is not None
+            and -test.shift.deviation <= allowed
+        )
+
+    def _worries(self, test: Test) -> bool:
+        shift = test.shift
+        if test.kind == "baseline":
+            return shift.z < self.critical.watch_z and -shift.deviation > self.critical.drop
+        return shift.z < TARGET_WATCH_Z and -shift.deviation > self.critical.drop
+
+    def _recent(self, kind: str, begin: int, last: int) -> Shift | None:
+        return self._shift(kind, max(begin, self._first(kind), last + 1 - RECENT), last + 1)
+
+    def _over(self, test: Test, begin: int, last: int) -> bool:
+        """Whether a long window only remembers what the last nights no longer show."""
+        recent = self._recent(test.kind, begin, last)
+        return recent is not None and recent.z > RECOVERED_Z and recent.deviation > test.shift.deviation / 2
+
+    def _calm(self, begin: int, last: int, drops: Mapping[str, float]) -> bool:
+        """Whether the last three nights are back: near baseline and minimum, half of the drop regained."""
+        for kind in ("baseline", "target"):
+            recent = self._recent(kind, begin, last)
+            if recent is None:
+                continue
+            if recent.z <= RECOVERED_Z or (kind in drops and recent.deviation < -drops[kind] / 2):
+                return False
+        return True

@@ -1,0 +1,291 @@
+"""From all rows of a monitor to the verdicts of a night: comparable nights, baselines, limits, levels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import cast
+
+from rag_checks.errors import ConfigError
+from rag_checks.monitor import Limits, MetricTarget, Monitor
+from rag_checks.records import Level, ScoreRow, Source, Verdict
+from rag_checks.verdicts import rules
+from rag_checks.verdicts.baseline import Baseline, pool
+from rag_checks.verdicts.course import ALL, CELL, Course, Limit, Outcome
+from rag_checks.verdicts.estimates import Estimate, estimate
+from rag_checks.verdicts.series import Identity, Key, Night, read_series
+from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, level_shift
+
+MINIMUM_BASELINE = 3
+"""Nights before a baseline says anything."""
+
+JUDGE_CHANGE_HOLD = 2
+"""Nights a new judge may explain a missed target."""
+
+SOURCES: tuple[Source, ...] = ("production", "golden")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One series as it stands on one night: comparable nights, baseline, who graded."""
+
+    key: Key
+    tonight: Night
+    nights: tuple[Night, ...]  # comparable: same identity, covered, not before the baseline; tonight last
+    baseline: Baseline | None
+    changed: rules.Change | None
+
+
+class History:
+    """All series of a monitor, sorted once; what is learnt from a baseline is kept."""
+
+    def __init__(self, rows: Sequence[ScoreRow], monitor: Monitor) -> None:
+        self.monitor = monitor
+        self.series = {key: nights for key, nights in read_series(rows).items() if key.source in SOURCES}
+        self._baselines: dict[tuple[Key, tuple[date, ...], Identity], Baseline] = {}
+        self._cells: dict[tuple[Key, date, str], Estimate] = {}
+
+    @property
+    def nights(self) -> list[date]:
+        """All nights with rows, oldest first."""
+        return sorted({night.night for nights in self.series.values() for night in nights})
+
+    @cached_property
+    def start(self) -> date | None:
+        """Where baselines begin, when the monitor says so."""
+        text = self.monitor.baseline_from
+        if text is None:
+            return None
+        try:
+            return date.fromisoformat(text)
+        except ValueError as error:
+            raise ConfigError(f"{text!r} is no date; write it as 2026-03-01", key="baseline_from") from error
+
+    def verdicts(self, night: date) -> list[Verdict]:
+        """See `decide`."""
+        standings = [standing for key in self.series if (standing := self._standing(key, night)) is not None]
+        pooled = {
+            source: pool(s.baseline for s in standings if s.baseline is not None and s.key.source == source)
+            for source in SOURCES
+        }
+        found = []
+        for standing in standings:
+            if self._applies(standing, standings):
+                found.extend(self._judged(standing, pooled[cast("Source", standing.key.source)]))
+        return found
+
+    def _standing(self, key: Key, night: date) -> Standing | None:
+        past = [n for n in self.series[key] if n.night <= night]
+        if not past or past[-1].night != night:
+            return None
+        tonight = past[-1]
+        floor = self._target(key).minimum_coverage
+        begin = self.start if self.start is not None and self.start <= night else date.min
+        earlier = [n for n in past[:-1] if n.covered(floor) and n.night >= begin]
+        same = [n for n in earlier if n.identity == tonight.identity]
+        pinned = tuple(same[: self.monitor.baseline_nights])
+        baseline = None
+        if tonight.identity is not None and len(pinned) >= MINIMUM_BASELINE:
+            address = (key, tuple(n.night for n in pinned), tonight.identity)
+            fresh = Baseline(pinned, paired=key.source == "golden")
+            baseline = self._baselines.setdefault(address, fresh)
+        changed = None
+        if tonight.identity is not None and len(same) < len(earlier):
+            last_other = [n for n in earlier if n.identity != tonight.identity][-1]
+            changed = rules.Change.between(
+                last_other, tonight, [n for n in same if n.night > last_other.night]
+            )
+        return Standing(key, tonight, (*same, tonight), baseline, changed)
+
+    def _target(self, key: Key) -> MetricTarget:
+        """The target of a series, or the defaults a series without one is held to."""
+        own = self.monitor.target_for(key.metric, cast("Source", key.source))
+        return own or MetricTarget(metric=key.metric, minimum_n=1)
+
+    def _applies(self, standing: Standing, standings: list[Standing]) -> bool:
+        """Whether a series nothing was applicable in is worth a verdict: only when a target asks for it.
+
+        A target that names no source is met by the source it applies to: answer_correctness of logged turns
+        that have no reference is not missing when golden items have it.
+        """
+        count = standing.tonight.estimate
+        if count.n_ok or count.n_failed:
+            return True
+        target = self.monitor.target_for(standing.key.metric, cast("Source", standing.key.source))
+        if target is None:
+            return False
+        return target.source is not None or not any(
+            other.key.metric == standing.key.metric and other.tonight.estimate.n_ok for other in standings
+        )
+
+    def _judged(self, standing: Standing, pooled: float) -> list[Verdict]:
+        """The verdict of a series, then those of its intents that matter."""
+        key = standing.key
+        own = self.monitor.target_for(key.metric, cast("Source", key.source))
+        target = self._target(key)
+        cells = []
+        asked = {intent for intent, limits in target.intents.items() if limits.minimum_n is not None}
+        for intent in sorted(asked.union(standing.tonight.by_intent)):
+            limits = target.intents.get(intent)
+            count = self._estimate(key, standing.tonight, intent)
+            if count.coverage is None and intent not in asked:
+                continue
+            verdict = self._verdict(
+                standing,
+                pooled,
+                limits=_cell_limits(target, limits),
+                count=count,
+                capped=own is None,
+                intent=intent,
+            )
+            if limits is not None or verdict.level in (Level.WATCH, Level.FAIL):
+                cells.append(verdict)
+        worst = min(
+            (cell for cell in cells if cell.level in (Level.WATCH, Level.FAIL) and cell.z is not None),
+            key=lambda cell: (cell.level is not Level.FAIL, cell.z),
+            default=None,
+        )
+        whole = self._verdict(
+            standing,
+            pooled,
+            limits=target,
+            count=standing.tonight.estimate,
+            capped=own is None,
+            worst_cell=worst,
+        )
+        return [whole, *cells]
+
+    def _estimate(self, key: Key, night: Night, intent: str | None) -> Estimate:
+        if intent is None:
+            return night.estimate
+        address = (key, night.night, intent)
+        if address not in self._cells:
+            self._cells[address] = estimate(night.by_intent.get(intent, ()))
+        return self._cells[address]
+
+    def _verdict(
+        self,
+        standing: Standing,
+        pooled: float,
+        *,
+        limits: Limits,
+        count: Estimate,
+        capped: bool,
+        intent: str | None = None,
+        worst_cell: Verdict | None = None,
+    ) -> Verdict:
+        language = self.monitor.language
+        missing = rules.missing(count, limits, language)
+        outcome, since = Outcome(Level.NO_DATA, None), None
+        if missing is None:
+            course = self._course(standing, pooled, limits, intent)
+            outcome = course.outcome()
+            since = course.since(outcome)
+        change = standing.changed if standing.baseline is None else None
+        level = _final_level(outcome, count, limits, change, capped=capped, missing=missing)
+        baseline = None
+        if standing.baseline is not None:
+            baseline = standing.baseline.mean if intent is None else standing.baseline.cell(intent).mean
+        facts = rules.Facts(
+            metric=standing.key.metric,
+            intent=intent,
+            count=count,
+            minimum=limits.minimum,
+            level=level,
+            outcome=outcome,
+            baseline=baseline,
+            baseline_nights=len(standing.baseline.nights) if standing.baseline else 0,
+            wanted_nights=self.monitor.baseline_nights,
+            nights_so_far=len(standing.nights) - 1,
+            change=standing.changed,
+            missing=missing,
+            worst_intent=worst_cell.slice.removeprefix(rules.INTENT) if worst_cell else None,
+            mixed=tuple(number for _, number in standing.tonight.identities) if intent is None else (),
+        )
+        shift = outcome.test.shift if outcome.test else None
+        return Verdict(
+            metric=standing.key.metric,
+            source=cast("Source", standing.key.source),
+            slice=rules.WHOLE if intent is None else f"{rules.INTENT}{intent}",
+            level=level,
+            value=count.mean,
+            low=count.low,
+            high=count.high,
+            n_ok=count.n_ok,
+            n_failed=count.n_failed,
+            n_not_applicable=count.n_not_applicable,
+            n_total=count.n_total,
+            coverage=count.coverage,
+            minimum=limits.minimum,
+            warning=limits.warning,
+            baseline=baseline,
+            baseline_nights=facts.baseline_nights,
+            z=shift.z if shift else None,
+            window=shift.nights if shift else None,
+            since=since,
+            rule=rules.sentence(facts, language),
+        )
+
+    def _course(self, standing: Standing, pooled: float, limits: Limits, intent: str | None) -> Course:
+        """The nights of a series or intent, ready to be decided."""
+        key, baseline = standing.key, standing.baseline
+        tau2 = baseline.night_effect(pooled) if baseline else NIGHT_EFFECT_FLOOR
+        nights = standing.nights
+        counts = [(night, self._estimate(key, night, intent)) for night in nights] if _levels(limits) else []
+        scored = sum(count.n_ok for _, count in counts)
+        dispersion = sum(count.n_ok * count.dispersion for _, count in counts) / scored if scored else 1.0
+
+        def against(wanted: float, start: int, end: int) -> Shift | None:
+            means = [
+                (night.night, count.mean, count.n_independent, count.n_ok)
+                for night, count in counts[start:end]
+                if count.mean is not None
+            ]
+            return level_shift(means, wanted, dispersion, tau2) if means else None
+
+        def drifted(start: int, end: int) -> Shift | None:
+            return None if baseline is None else baseline.shift(nights[start:end], tau2, intent)
+
+        return Course(
+            nights=[night.night for night in nights],
+            monitored_from=len(baseline.nights) if baseline else 0,
+            limit=Limit(limits.allowed_drop, limits.minimum, limits.warning),
+            critical=ALL if intent is None else CELL,
+            against_baseline=drifted,
+            against=against,
+        )
+
+
+def _levels(limits: Limits) -> bool:
+    return limits.minimum is not None or limits.warning is not None
+
+
+def _cell_limits(target: MetricTarget, own: Limits | None) -> Limits:
+    """Limits of an intent: its own, and the metric's tolerated drop.
+
+    A metric's minimum, n and coverage speak about all cases; an intent is held to them only when it says so
+    itself.
+    """
+    chosen = own if own is not None else Limits()
+    if "allowed_drop" in chosen.model_fields_set:
+        return chosen
+    return chosen.model_copy(update={"allowed_drop": target.allowed_drop})
+
+
+def _final_level(
+    outcome: Outcome,
+    count: Estimate,
+    limits: Limits,
+    change: rules.Change | None,
+    *,
+    capped: bool,
+    missing: str | None,
+) -> Level:
+    if missing is not None:
+        return Level.NO_DATA
+    if change is not None and change.judge and change.nights <= JUDGE_CHANGE_HOLD:
+        return Level.JUDGE_CHANGED
+    if outcome.level is Level.FAIL and capped:
+        return Level.WATCH
+    below = count.mean is not None and limits.minimum is not None and count.mean < limits.minimum
+    return Level.WATCH if outcome.level is Level.OK and below else outcome.level

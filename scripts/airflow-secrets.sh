@@ -1,0 +1,16 @@
+# Sourced: secrets of this checkout's Airflow, made once, readable by its owner only. Airflow's own default
+# key for signing logins is too short for the algorithm it uses.
+mkdir -p "$AIRFLOW_HOME"
+secrets=$AIRFLOW_HOME/secrets.env
+if [ ! -s "$secrets" ]; then
+  (
+    umask 077
+    python - >"$secrets" <<'PY'
+import base64, secrets
+print(f"export AIRFLOW__API_AUTH__JWT_SECRET={secrets.token_hex(32)}")
+print(f"export AIRFLOW__API__SECRET_KEY={secrets.token_hex(32)}")
+print(f"export AIRFLOW__CORE__FERNET_KEY={base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()}")
+PY
+  )
+fi
+source "$secrets"

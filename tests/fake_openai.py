@@ -1,0 +1,408 @@
+"""A fake OpenAI-compatible endpoint on 127.0.0.1 with every fault a judge meets.
+
+It answers the judge's four tasks from the data in the prompt, deterministically: claims are the sentences of the
+text, a claim is supported when its words are in the contexts (or the other text). Faults are named modes; an endpoint
+that cannot do something is set up with `rejects` and `ignores_format`.
+
+In tests: `with FakeOpenAI() as fake: …`. As a process of its own: `python tests/fake_openai.py --latency 0.2` prints
+its port.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import re
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+
+_SENTENCE = re.compile(r"[^。！？.!?]+[。！？.!?]?")
+_RETRY_LATER = {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}
+
+# mode: (status, error, headers)
+_ERRORS: dict[str, tuple[int, Any, dict[str, str]]] = {
+    "429": (429, _RETRY_LATER, {}),
+    "429_retry_after": (429, _RETRY_LATER, {"retry-after": "0.2"}),
+    "429_long": (429, _RETRY_LATER, {"retry-after": "3600"}),
+    "408": (408, {"message": "request timeout"}, {}),
+    "409": (409, {"message": "conflict"}, {}),
+    "500": (500, {"message": "The server had an error"}, {}),
+    "503": (503, {"message": "overloaded"}, {}),
+    "quota": (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, {}),
+    "402": (402, {"message": "Insufficient Balance"}, {}),
+    "401": (401, {"message": "Incorrect API key provided: sk-secret-1", "code": "invalid_api_key"}, {}),
+    "403": (403, {"message": "Project does not have access"}, {}),
+    "403_flagged": (403, {"message": "Your input was flagged by moderation"}, {}),
+    "model": (404, {"message": "The model `judge-1` does not exist", "code": "model_not_found"}, {}),
+    "model_400": (400, {"message": "Model Not Exist", "code": "invalid_request_error"}, {}),
+    "path": (404, {"message": "Not Found"}, {}),
+    "filter_400": (
+        400,
+        {"message": "The response was filtered by the content management policy", "code": "content_filter"},
+        {},
+    ),
+    "filter_zh": (400, {"message": "输入内容包含敏感信息", "code": "1301"}, {}),
+    "too_long": (
+        400,
+        {"message": "This model's maximum context length is 4096 tokens", "code": "context_length_exceeded"},
+        {},
+    ),
+    "odd_400": (400, {"message": "invalid request"}, {}),
+}
+
+
+@dataclass
+class State:
+    """What the fake does and what it has seen. `faults` is asked with the number of the task call (from 0)."""
+
+    faults: Callable[[int, dict[str, Any]], str | None] = lambda _number, _body: None
+    probe_faults: list[str] = field(default_factory=list)
+    rejects: tuple[str, ...] = ()
+    ignores_format: bool = False
+    latency_s: float = 0.0
+    model: str = "judge-1-2026-05"
+    system_fingerprint: str | None = "fp_1"
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    probes: list[dict[str, Any]] = field(default_factory=list)
+    embedded: list[list[str]] = field(default_factory=list)
+    arrived: list[float] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    keep_requests: bool = True
+
+
+def script(*modes: str | None) -> Callable[[int, dict[str, Any]], str | None]:
+    """Faults by call number; calls after the last are fine."""
+    return lambda number, _body: modes[number] if number < len(modes) else None
+
+
+def always(mode: str) -> Callable[[int, dict[str, Any]], str | None]:
+    """The same fault on every task call."""
+    return lambda _number, _body: mode
+
+
+def data_of(body: dict[str, Any]) -> dict[str, Any] | None:
+    """The data of a task's prompt; None for a probe."""
+    for message in body["messages"]:
+        if message["role"] == "user" and message["content"].startswith("<data>\n"):
+            return json.loads(message["content"].removeprefix("<data>\n").removesuffix("\n</data>"))
+    return None
+
+
+def good_output(data: dict[str, Any]) -> dict[str, Any]:
+    """What an honest judge would reply to the data."""
+    if "contexts" in data:
+        source = " ".join(data["contexts"].values())
+        output = {
+            name: _verdicts(data[name], source)
+            for name in ("answer_claims", "reference_claims")
+            if name in data
+        }
+        if data.get("rate_contexts"):
+            output["contexts"] = [
+                {"id": int(number), "reason": "It was read.", "useful": data["question"][:4] in text}
+                for number, text in data["contexts"].items()
+            ]
+        return output
+    if "answer_claims" in data:
+        return {
+            "answer_claims": _verdicts(data["answer_claims"], data["reference"]),
+            "reference_claims": _verdicts(data["reference_claims"], data["answer"]),
+        }
+    claims = [part.strip() for part in _SENTENCE.findall(data.get("answer") or data.get("reference", ""))]
+    claims = [claim for claim in claims if claim]
+    if "answer" in data:
+        return {
+            "noncommittal": not claims,
+            "claims": claims,
+            "questions": [f"What about this: {claim[:40]}?" for claim in claims[:3]],
+        }
+    return {"claims": claims}
+
+
+def _verdicts(claims: dict[str, str], source: str) -> list[dict[str, Any]]:
+    return [
+        {"id": int(number), "reason": "It's as the text says.", "supported": claim.rstrip("。.") in source}
+        for number, claim in claims.items()
+    ]
+
+
+def spoilt(output: dict[str, Any], mode: str | None) -> str | None:
+    """The output as a model with a bad habit writes it; None for null content."""
+    text = json.dumps(output, ensure_ascii=False)
+    lists = [name for name in ("answer_claims", "reference_claims", "contexts") if output.get(name)]
+    match mode:
+        case "fenced":
+            return f"```json\n{text}\n```"
+        case "prose":
+            return f"Sure! Here is the JSON:\n\n{text}\n\nHope it helps {{smile}}."
+        case "think":
+            return f'<think>maybe {{"claims": ["x"]}} or so</think>\n{text}'
+        case "think_tail":
+            return f"first I look at {{it}}</think>{text}"
+        case "single_quotes":
+            return repr(output)
+        case "trailing_comma":
+            return text.replace("}]", "},]").replace("}", ",}")
+        case "full_width":
+            return (
+                text.replace('"', "”")
+                .replace(": ", "：")
+                .replace(", ”", "，“")
+                .replace("{", "｛")
+                .replace("}", "｝")
+            )
+        case "malformed":
+            return text.replace('":', '" ', 1)
+        case "empty":
+            return ""
+        case "null" | "filter_200":
+            return None
+        case "refusal_text":
+            return "I'm sorry, but I can't help with that request."
+        case "truncated":
+            return text[: int(len(text) * 0.6)]
+        case "missing_verdict":
+            return json.dumps(output | {lists[0]: output[lists[0]][1:]})
+        case "duplicate_id":
+            return json.dumps(output | {lists[0]: [output[lists[0]][0], *output[lists[0]]]})
+        case "unknown_id":
+            return json.dumps(output | {lists[0]: [*output[lists[0]], output[lists[0]][0] | {"id": 99}]})
+        case "string_bools":
+            return re.sub(r"\b(true|false)\b", lambda found: f'"{found[0].title()}"', text)
+        case "zh_bools":
+            return text.replace("true", '"是"').replace("false", '"否"')
+        case "score_bools":
+            return re.sub(r"\b(true|false)\b", "9", text)
+        case "two_answers":
+            return text + "\n" + re.sub(r"\btrue\b", "false", text)
+        case "blank_claim":
+            return json.dumps(output | {"claims": ["  "]})
+        case "list":
+            return json.dumps([output])
+    return text
+
+
+class FakeOpenAI:
+    """The endpoint; as a context manager it serves from a thread."""
+
+    def __init__(self) -> None:
+        self.state = State()
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+
+    def __enter__(self) -> "FakeOpenAI":
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._server = uvicorn.Server(server_config(self))
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
+        )
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+    def reset(self) -> State:
+        """Forget everything; the new state."""
+        self.state = State()
+        return self.state
+
+    async def __call__(self, scope, receive, send) -> None:
+        """ASGI."""
+        if scope["type"] == "lifespan":
+            while True:
+                message = await receive()
+                await send({"type": f"{message['type']}.complete"})
+                if message["type"] == "lifespan.shutdown":
+                    return
+        state = self.state
+        if scope["path"] == "/__stats":
+            await _reply(send, 200, {"calls": state.calls, "prompt_tokens": state.prompt_tokens})
+            return
+        body = json.loads(await _read(receive))
+        state.calls += 1
+        state.in_flight += 1
+        state.most_in_flight = max(state.most_in_flight, state.in_flight)
+        state.arrived.append(time.monotonic())
+        if state.keep_requests:
+            state.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        try:
+            if scope["path"] == "/v1/embeddings":
+                await self._embeddings(state, body, send)
+            elif scope["path"] == "/v1/chat/completions":
+                await self._chat(state, body, receive, send)
+            else:
+                await _reply(send, 404, {"error": {"message": f"no {scope['path']}"}})
+        finally:
+            state.in_flight -= 1
+
+    async def _chat(self, state: State, body: dict[str, Any], receive, send) -> None:
+        data = data_of(body)
+        seen = state.probes if data is None else state.requests
+        number = len(seen)
+        seen.append(body if state.keep_requests else {})
+        if data is None:
+            mode = state.probe_faults[number] if number < len(state.probe_faults) else None
+        else:
+            mode = state.faults(number, body)
+        if state.latency_s:
+            await asyncio.sleep(state.latency_s)
+        if rejected := _rejected(state, body):
+            await _reply(send, 400, {"error": {"message": rejected, "type": "invalid_request_error"}})
+        elif mode in _ERRORS:
+            status, error, headers = _ERRORS[mode]
+            await _reply(send, status, {"error": error}, headers)
+        elif mode == "timeout":
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif mode == "disconnect":
+            await _start(send, 200, {"content-length": "5000"})
+            await send({"type": "http.response.body", "body": b'{"id"'})
+        elif mode == "html":
+            await _start(send, 200, {"content-type": "text/html"})
+            await send({"type": "http.response.body", "body": b"<html>502 Bad Gateway</html>"})
+        elif mode == "broken_json":
+            await _start(send, 200, {"content-type": "application/json"})
+            await send({"type": "http.response.body", "body": b'{"choices": [{"mess'})
+        elif mode == "error_200":
+            await _reply(send, 200, {"error": {"message": "upstream overloaded", "code": 503}})
+        elif mode == "no_choices":
+            await _reply(send, 200, {"id": "x", "choices": []})
+        else:
+            await _reply(send, 200, self._completion(state, body, data, mode))
+
+    def _completion(
+        self, state: State, body: dict[str, Any], data: dict[str, Any] | None, mode: str | None
+    ) -> dict[str, Any]:
+        if data is not None:
+            text = spoilt(good_output(data), mode)
+        elif state.ignores_format or mode == "prose" or "response_format" not in body:
+            text = "Hello, dear reader!"
+        else:
+            text = '{"reason": "a greeting", "ok": true}'
+        finish = {"truncated": "length", "whole_at_limit": "length", "filter_200": "content_filter"}.get(
+            mode or "", "stop"
+        )
+        message = {"role": "assistant", "content": text}
+        if mode == "refusal":
+            message |= {"content": None, "refusal": "I will not judge this."}
+        if mode == "parts":
+            message["content"] = [{"type": "text", "text": text}]
+        tokens = sum(estimated_tokens(one["content"]) for one in body["messages"])
+        state.prompt_tokens += tokens
+        return {
+            "id": f"chatcmpl-{state.calls}",
+            "object": "chat.completion",
+            "created": 1,
+            "model": state.model,
+            "system_fingerprint": state.system_fingerprint,
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+            "usage": {"prompt_tokens": tokens, "completion_tokens": 10, "total_tokens": tokens + 10},
+        }
+
+    async def _embeddings(self, state: State, body: dict[str, Any], send) -> None:
+        texts = body["input"]
+        state.embedded.append(texts)
+        mode = state.faults(len(state.embedded) - 1, body)
+        if mode in _ERRORS:
+            status, error, headers = _ERRORS[mode]
+            await _reply(send, status, {"error": error}, headers)
+            return
+        rows = [{"index": index, "embedding": vector(text)} for index, text in enumerate(texts)]
+        if mode == "missing_verdict":
+            rows = rows[1:]
+        if mode == "zero":
+            rows = [row | {"embedding": [0.0, 0.0]} for row in rows]
+        await _reply(
+            send,
+            200,
+            {"object": "list", "data": list(reversed(rows)), "usage": {"prompt_tokens": len(texts)}},
+        )
+
+
+def vector(text: str, size: int = 32) -> list[float]:
+    """Hashed character pairs: similar texts are close. A text with `opposite` points the other way."""
+    values = [0.01] * size
+    for start in range(max(1, len(text) - 1)):
+        values[zlib.crc32(text[start : start + 2].encode()) % size] += 1
+    norm = math.hypot(*values)
+    return [(-value if "opposite" in text else value) / norm for value in values]
+
+
+def estimated_tokens(text: str) -> int:
+    """4 latin or 1.4 CJK characters a token."""
+    wide = sum(1 for char in text if ord(char) > 0x2E7F)
+    return int((len(text) - wide) / 4 + wide / 1.4) + 1
+
+
+def _rejected(state: State, body: dict[str, Any]) -> str | None:
+    for name in state.rejects:
+        kind = body.get("response_format", {}).get("type", "")
+        if name == "anything" and set(body) - {"model", "messages"}:
+            return "bad request"
+        if name in ("json_schema", "json_object"):
+            if kind == name:
+                return f"response_format type {name} is unavailable"
+        elif name in body:
+            return f"Unsupported parameter: '{name}' is not supported with this model."
+    return None
+
+
+async def _read(receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def _start(send, status: int, headers: dict[str, str]) -> None:
+    pairs: Iterable[tuple[bytes, bytes]] = [(key.encode(), value.encode()) for key, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": list(pairs)})
+
+
+async def _reply(send, status: int, payload: Any, headers: dict[str, str] | None = None) -> None:
+    data = json.dumps(payload, ensure_ascii=False).encode()
+    every = {"content-type": "application/json", "content-length": str(len(data))} | (headers or {})
+    await _start(send, status, every)
+    await send({"type": "http.response.body", "body": data})
+
+
+def server_config(app: FakeOpenAI) -> uvicorn.Config:
+    """The server's settings."""
+    return uvicorn.Config(app, access_log=False, log_level="error", timeout_keep_alive=120, lifespan="off")
+
+
+def main() -> None:
+    """Serve as a process of its own until it is ended; the first line printed is the port."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds a call takes")
+    fake = FakeOpenAI()
+    fake.state.latency_s = parser.parse_args().latency
+    fake.state.keep_requests = False
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
+        print(listening.getsockname()[1], flush=True)  # noqa: T201 - the caller reads it
+        uvicorn.Server(server_config(fake)).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main()
