@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import psycopg
@@ -21,6 +23,7 @@ from rag_checks.records import (
     Usage,
     Verdict,
 )
+from rag_checks.store import upgrade
 
 DATABASES = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 NIGHT = date(2026, 3, 1)
@@ -28,23 +31,45 @@ NOW = datetime(2026, 3, 2, 2, 30, tzinfo=UTC)
 
 
 @contextmanager
-def fresh_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """The URL of an empty database of the kind that `request.param` names."""
+def fresh_database(request: pytest.FixtureRequest, folder: Path, *, migrated: bool = True) -> Iterator[str]:
+    """The URL of a database of the kind that `request.param` names, without data; `migrated`: with tables."""
     if request.param == "sqlite":
+        if migrated:
+            (folder / "store.db").write_bytes(_migrated_file())
         yield f"sqlite:///{folder / 'store.db'}"
-        return
-    with fresh_postgres(request.getfixturevalue("postgres_url")) as url:
-        yield url
+    else:
+        with fresh_postgres(request.getfixturevalue("postgres_url"), migrated=migrated) as url:
+            yield url
 
 
 @contextmanager
-def fresh_postgres(server: str) -> Iterator[str]:
-    """The URL of an empty database on a server."""
+def fresh_postgres(server: str, *, migrated: bool = True) -> Iterator[str]:
+    """The URL of a database on a server, without data; `migrated`: with tables."""
     name = f"test_{uuid4().hex}"
+    template = _migrated_database(server) if migrated else "template1"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        yield f"{server.rpartition('/')[0]}/{name}"
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield _url(server, name)
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@cache
+def _migrated_file() -> bytes:
+    with TemporaryDirectory() as folder:
+        upgrade(f"sqlite:///{folder}/store.db")
+        return Path(folder, "store.db").read_bytes()
+
+
+@cache
+def _migrated_database(server: str) -> str:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE migrated")
+    upgrade(_url(server, "migrated"))
+    return "migrated"
+
+
+def _url(server: str, name: str) -> str:
+    return f"{server.rpartition('/')[0]}/{name}"
 
 
 def make_judge(**changes) -> JudgeIdentity:

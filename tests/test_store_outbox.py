@@ -12,7 +12,7 @@ from rag_checks.store import Store
 
 @pytest.fixture(params=DATABASES)
 def store_url(request, tmp_path):
-    """An empty database."""
+    """A database with tables and without data."""
     with fresh_database(request, tmp_path) as url:
         yield url
 

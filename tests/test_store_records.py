@@ -37,7 +37,7 @@ from rag_checks.store.engine import parse_url
 
 @pytest.fixture(params=DATABASES)
 def store_url(request, tmp_path):
-    """An empty database."""
+    """A database with tables and without data."""
     with fresh_database(request, tmp_path) as url:
         yield url
 

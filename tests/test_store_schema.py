@@ -34,7 +34,7 @@ from rag_checks.store.tables import metadata
 @pytest.fixture(params=DATABASES)
 def store_url(request, tmp_path):
     """An empty database."""
-    with fresh_database(request, tmp_path) as url:
+    with fresh_database(request, tmp_path, migrated=False) as url:
         yield url
 
 
@@ -134,7 +134,7 @@ def test_the_store_lives_beside_airflow(store_url):
 
 
 def test_an_upgrade_that_fails_leaves_the_database_as_it_was(store_url):
-    """All steps or none: the second revision fails on a name that is taken, and the first is undone with it."""
+    """All steps or none: where the second revision fails on a taken name, the first is undone too."""
     execute(store_url, "CREATE TABLE other (a INTEGER)", "CREATE INDEX ix_scores_history ON other (a)")
     with pytest.raises(DBAPIError, match="already exists"):
         upgrade(store_url)

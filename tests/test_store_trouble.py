@@ -43,17 +43,24 @@ RUN = "shop-2026-03-01"
 
 @pytest.fixture(params=DATABASES)
 def store_url(request, tmp_path):
-    """An empty database."""
+    """A database with tables and without data."""
     with fresh_database(request, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(params=DATABASES)
+def empty_url(request, tmp_path):
+    """A database without tables."""
+    with fresh_database(request, tmp_path, migrated=False) as url:
         yield url
 
 
 @pytest.fixture
 def store(store_url):
-    """An open store with a run of twenty cases."""
+    """An open store with a run of ten cases."""
     with Store.open(store_url) as opened:
         opened.save_run(make_run())
-        opened.plan_cases(RUN, [make_case(number) for number in range(20)])
+        opened.plan_cases(RUN, [make_case(number) for number in range(10)])
         yield opened
 
 
@@ -75,11 +82,11 @@ def postgres_store(postgres_url):
         yield opened, url
 
 
-def test_several_processes_may_open_an_empty_store_at_once(store_url):
+def test_several_processes_may_open_an_empty_store_at_once(empty_url):
     """All succeed: one makes the tables, the others wait for it."""
-    run_together(open_and_put, *[(store_url, str(number)) for number in range(5)])
-    assert schema_revision(store_url) == head_revision()
-    with Store.open(store_url) as store:
+    run_together(open_and_put, *[(empty_url, str(number)) for number in range(5)])
+    assert schema_revision(empty_url) == head_revision()
+    with Store.open(empty_url) as store:
         assert [store.reply_cache().get(str(number)) for number in range(5)] == [
             {"by": str(number)} for number in range(5)
         ]
@@ -89,23 +96,23 @@ def test_writers_in_several_processes_lose_nothing(store_url, store):
     """Three processes write scores and replies while a fourth plans the run again: every row is there."""
     run_together(_work, *[(store_url, metric) for metric in ("a", "b", "c", None)])
     assert [(score.case_id, score.metric, score.value) for score in store.scores(RUN)] == [
-        (f"golden:q{number}", metric, 0.5) for number in range(20) for metric in "abc"
+        (f"golden:q{number}", metric, 0.5) for number in range(10) for metric in "abc"
     ]
-    assert all(store.reply_cache().get(f"golden:q{number}:1") is not None for number in range(20))
+    assert all(store.reply_cache().get(f"golden:q{number}:1") is not None for number in range(10))
 
 
 def _work(url, metric):
-    return plan_again(url, RUN, 8) if metric is None else write_scores(url, RUN, metric, 2)
+    return plan_again(url, RUN, 6) if metric is None else write_scores(url, RUN, metric, 2)
 
 
 def test_planning_while_answers_arrive_loses_none(store_url, store):
     """A planning task that is retried beside a running evaluation leaves its answers alone."""
     run_together(_plan_or_answer, (store_url, True), (store_url, False))
-    assert [case.response for case in store.cases(RUN)] == [make_response()] * 20
+    assert [case.response for case in store.cases(RUN)] == [make_response()] * 10
 
 
 def _plan_or_answer(url, plans):
-    return plan_again(url, RUN, 10) if plans else answer_all(url, RUN, make_response())
+    return plan_again(url, RUN, 6) if plans else answer_all(url, RUN, make_response())
 
 
 def test_golden_versions_from_several_processes_are_all_kept(store_url, store):
