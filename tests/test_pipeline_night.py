@@ -66,7 +66,7 @@ def test_a_backfill_grades_logged_turns_only_and_tells_nobody(space: Workspace) 
         space.settings,
         run_type="backfill",
         logical_date=datetime(2026, 3, 10, tzinfo=ZONE),
-        data_interval_start=datetime(2026, 3, 10, tzinfo=ZONE),
+        run_after=NOW + timedelta(days=30),
         night=None,
         ask_bot="auto",
         now=NOW + timedelta(days=30),

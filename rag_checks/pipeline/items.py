@@ -8,6 +8,8 @@ from pydantic import ValidationError
 
 from rag_checks.errors import SourceError
 from rag_checks.intake.formats import recognise
+from rag_checks.intake.reader import object_of
+from rag_checks.intake.row import BadRow
 from rag_checks.intake.streams import DamagedInput, open_stream
 from rag_checks.records import EvalItem, Response
 
@@ -107,9 +109,16 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     try:
         with open_stream(path) as stream:
             for line, _offset, row in found.read(stream):
-                yield line, row
+                yield line, _object(row) if isinstance(row, bytes) else row
     except DamagedInput as error:
         yield 0, str(error)
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    try:
+        return object_of(line)
+    except BadRow as error:
+        return str(error)
 
 
 def _renamed(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, Any]:
