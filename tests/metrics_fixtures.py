@@ -118,7 +118,8 @@ def claim_verdicts(claims: Sequence[str]) -> list[ClaimVerdict]:
 def verdicts_for(request: JudgeRequest) -> Any:
     """The reply to one of the two checks, by the plus signs."""
     inputs = request.inputs
-    answer, reference = claim_verdicts(inputs["answer_claims"]), claim_verdicts(inputs["reference_claims"])
+    answer = claim_verdicts(inputs.get("answer_claims", []))
+    reference = claim_verdicts(inputs.get("reference_claims", []))
     if request.task == Task.COMPARE_CLAIMS:
         return ClaimComparison(answer_claims=answer, reference_claims=reference)
     contexts = [

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import math
 import socket
 import time
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -253,10 +255,11 @@ def test_a_secret_never_appears_in_an_error(monkeypatch):
         error = failure(ScriptedBot(reply), headers=headers, error="/error")
         assert "***" in str(error)
         assert "s3cret" not in str(error)
-    monkeypatch.setenv("TEST_BOT_TOKEN", "s3cret\ntoken")
-    with pytest.raises(ConfigError) as caught:
-        ask_url("http://127.0.0.1:1", headers=headers)
-    assert "s3cret" not in str(caught.value)
+    for value in ("s3cret\ntoken", "s3cret…token"):
+        monkeypatch.setenv("TEST_BOT_TOKEN", value)
+        with pytest.raises(ConfigError, match=r"bot\.headers\.Authorization") as caught:
+            ask_url("http://127.0.0.1:1", headers=headers)
+        assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -268,6 +271,8 @@ def test_a_secret_never_appears_in_an_error(monkeypatch):
         ({"answer": "answer"}, "'/answer'"),
         ({"contexts": "docs/*"}, "bot.contexts"),
         ({"method": "GET", "request": "{user_input}"}, "bot.request"),
+        ({"request": {"day": date(2026, 1, 31)}}, "bot.request"),
+        ({"request": {"score": math.nan}}, "bot.request"),
     ],
 )
 def test_settings_that_cannot_work_are_told_at_opening(config, words):
