@@ -230,6 +230,21 @@ def test_no_more_questions_at_once_than_allowed():
     assert len(script.requests) == 9
 
 
+def test_waiting_for_a_turn_is_not_the_bots_time():
+    """Questions that queue behind a bound of one do not time out while they wait."""
+    script = ScriptedBot(slowly(ANSWER, 0.1))
+
+    async def run(base):
+        bot = open_bot(HttpBot(kind="http", url=base, concurrency=1, timeout_s=0.4, retries=0), Path())
+        responses = await asyncio.gather(*(bot.ask(make_item()) for _ in range(6)))
+        await bot.close()
+        return responses
+
+    with script.serve() as base:
+        responses = asyncio.run(run(base))
+    assert all(response.latency_ms < 400 for response in responses)
+
+
 def test_headers_take_secrets_from_the_environment(monkeypatch):
     """`${NAME}` is replaced, white space around a secret removed."""
     monkeypatch.setenv("TEST_BOT_TOKEN", "s3cret-token\n")

@@ -46,12 +46,12 @@ def test_a_full_case_gets_a_value_from_every_metric():
 
 
 def test_all_metrics_cost_four_calls_and_one_batch_of_similarities():
-    """Shared work is asked once: the analyses first, then both checks, each pair of them side by side."""
+    """Shared work is asked once: both analyses side by side, then the two checks and the similarities."""
     judge = ScriptedJudge(delay=0.01)
     grade(make_case(**FULL), judge=judge)
     assert sorted(judge.tasks[:2]) == [Task.ANALYSE_ANSWER, Task.ANALYSE_REFERENCE]
     assert sorted(judge.tasks[2:]) == [Task.CHECK_CONTEXTS, Task.COMPARE_CLAIMS]
-    assert judge.peak == 2
+    assert judge.peak == 3
     assert judge.pairs == [[("The answer.", "The reference."), ("How long is the leave?", "q?")]]
 
 
@@ -474,6 +474,29 @@ def test_a_fatal_error_stops_at_once_and_leaves_nothing_running():
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(run())
+
+
+def test_a_failed_judgement_leaves_nothing_running():
+    """A similarity nobody waits for any more, because the comparison failed, ends with the case."""
+
+    async def run():
+        judge = ScriptedJudge(delay=30)
+        judge.ask = ScriptedJudge(script={Task.COMPARE_CLAIMS: JudgeError("no", kind="format")}).ask
+        wanted = [metrics.get("answer_correctness")]
+        [score] = await metrics.grade_case("run", make_case(**FULL), wanted, judge)
+        assert score.status is JUDGE_ERROR
+        assert judge.cancelled == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(run())
+
+
+def test_correctness_alone_runs_its_calls_side_by_side():
+    """The similarity does not wait for the comparison."""
+    judge = ScriptedJudge(delay=0.01)
+    grade_one(make_case(**FULL), "answer_correctness", judge)
+    assert len(judge.requests) == 3
+    assert judge.answered_before_similarity == 2
 
 
 def test_cancelling_a_case_cancels_its_calls():
