@@ -58,6 +58,7 @@ class ScriptedJudge:
         self.requests: list[JudgeRequest] = []
         self.pairs: list[list[tuple[str, str]]] = []
         self.running = self.peak = self.cancelled = 0
+        self.answered = self.answered_before_similarity = 0
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -77,15 +78,7 @@ class ScriptedJudge:
     async def ask(self, request: JudgeRequest) -> JudgeReply:
         """Answer from the script; the checks by the plus signs."""
         self.requests.append(request)
-        self.running += 1
-        self.peak = max(self.peak, self.running)
-        try:
-            await asyncio.sleep(self.delay)
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        finally:
-            self.running -= 1
+        await self._work()
         output = self.script.get(request.task) or verdicts_for(request)
         if isinstance(output, Exception):
             raise output
@@ -99,9 +92,23 @@ class ScriptedJudge:
     async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:
         """Answer from `similar`."""
         self.pairs.append(list(pairs))
+        self.answered_before_similarity = self.answered
+        await self._work()
         if isinstance(self.similar, Exception):
             raise self.similar
         return list(self.similar) if isinstance(self.similar, list) else [self.similar] * len(pairs)
+
+    async def _work(self) -> None:
+        self.running += 1
+        self.peak = max(self.peak, self.running)
+        try:
+            await asyncio.sleep(self.delay)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.running -= 1
+        self.answered += 1
 
     async def close(self) -> None:
         """Nothing to free."""
@@ -118,7 +125,8 @@ def claim_verdicts(claims: Sequence[str]) -> list[ClaimVerdict]:
 def verdicts_for(request: JudgeRequest) -> Any:
     """The reply to one of the two checks, by the plus signs."""
     inputs = request.inputs
-    answer, reference = claim_verdicts(inputs["answer_claims"]), claim_verdicts(inputs["reference_claims"])
+    answer = claim_verdicts(inputs.get("answer_claims", []))
+    reference = claim_verdicts(inputs.get("reference_claims", []))
     if request.task == Task.COMPARE_CLAIMS:
         return ClaimComparison(answer_claims=answer, reference_claims=reference)
     contexts = [

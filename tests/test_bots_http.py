@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import math
 import socket
 import time
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -228,6 +230,21 @@ def test_no_more_questions_at_once_than_allowed():
     assert len(script.requests) == 9
 
 
+def test_waiting_for_a_turn_is_not_the_bots_time():
+    """Questions that queue behind a bound of one do not time out while they wait."""
+    script = ScriptedBot(slowly(ANSWER, 0.1))
+
+    async def run(base):
+        bot = open_bot(HttpBot(kind="http", url=base, concurrency=1, timeout_s=0.4, retries=0), Path())
+        responses = await asyncio.gather(*(bot.ask(make_item()) for _ in range(6)))
+        await bot.close()
+        return responses
+
+    with script.serve() as base:
+        responses = asyncio.run(run(base))
+    assert all(response.latency_ms < 400 for response in responses)
+
+
 def test_headers_take_secrets_from_the_environment(monkeypatch):
     """`${NAME}` is replaced, white space around a secret removed."""
     monkeypatch.setenv("TEST_BOT_TOKEN", "s3cret-token\n")
@@ -253,10 +270,11 @@ def test_a_secret_never_appears_in_an_error(monkeypatch):
         error = failure(ScriptedBot(reply), headers=headers, error="/error")
         assert "***" in str(error)
         assert "s3cret" not in str(error)
-    monkeypatch.setenv("TEST_BOT_TOKEN", "s3cret\ntoken")
-    with pytest.raises(ConfigError) as caught:
-        ask_url("http://127.0.0.1:1", headers=headers)
-    assert "s3cret" not in str(caught.value)
+    for value in ("s3cret\ntoken", "s3cret…token"):
+        monkeypatch.setenv("TEST_BOT_TOKEN", value)
+        with pytest.raises(ConfigError, match=r"bot\.headers\.Authorization") as caught:
+            ask_url("http://127.0.0.1:1", headers=headers)
+        assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -268,6 +286,8 @@ def test_a_secret_never_appears_in_an_error(monkeypatch):
         ({"answer": "answer"}, "'/answer'"),
         ({"contexts": "docs/*"}, "bot.contexts"),
         ({"method": "GET", "request": "{user_input}"}, "bot.request"),
+        ({"request": {"day": date(2026, 1, 31)}}, "bot.request"),
+        ({"request": {"score": math.nan}}, "bot.request"),
     ],
 )
 def test_settings_that_cannot_work_are_told_at_opening(config, words):

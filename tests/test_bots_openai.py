@@ -7,7 +7,7 @@ import pytest
 from bots_fixtures import ScriptedBot, dripping, hanging_up, make_item, replying, slowly
 
 from rag_checks.bots import open_bot
-from rag_checks.errors import BotError, MissingSecret
+from rag_checks.errors import BotError, ConfigError, MissingSecret
 from rag_checks.monitor import OpenAIBot
 from rag_checks.records import Message
 
@@ -143,3 +143,12 @@ def test_a_missing_key_is_told_for_openai_and_not_for_an_own_server(monkeypatch)
     assert ask(ScriptedBot(completion(content="x"))).response == "x"
     with pytest.raises(MissingSecret, match="RAG_CHECKS_BOT_API_KEY"):
         open_bot(OpenAIBot(kind="openai", model="m"), Path())
+
+
+@pytest.mark.parametrize("key", ["sk-bot\nsecret", "sk-bot…secret"])
+def test_a_key_that_cannot_be_sent_is_told_without_showing_it(monkeypatch, key):
+    """A line break or a fancy character in a pasted key is a configuration error."""
+    monkeypatch.setenv("RAG_CHECKS_BOT_API_KEY", key)
+    with pytest.raises(ConfigError, match="RAG_CHECKS_BOT_API_KEY") as caught:
+        open_bot(OpenAIBot(kind="openai", model="m"), Path())
+    assert "sk-bot" not in str(caught.value)

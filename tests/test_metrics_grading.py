@@ -16,6 +16,7 @@ from metrics_fixtures import (
 
 from rag_checks import metrics
 from rag_checks.errors import ConfigError, JudgeError, JudgeFatal, JudgeUnavailable
+from rag_checks.judge.offline import OfflineJudge
 from rag_checks.protocols import AnswerAnalysis, ClaimComparison, ContextCheck, ContextVerdict, Task
 from rag_checks.records import Message, ScoreStatus, Usage
 
@@ -45,12 +46,12 @@ def test_a_full_case_gets_a_value_from_every_metric():
 
 
 def test_all_metrics_cost_four_calls_and_one_batch_of_similarities():
-    """Shared work is asked once: the analyses first, then both checks, each pair of them side by side."""
+    """Shared work is asked once: both analyses side by side, then the two checks and the similarities."""
     judge = ScriptedJudge(delay=0.01)
     grade(make_case(**FULL), judge=judge)
     assert sorted(judge.tasks[:2]) == [Task.ANALYSE_ANSWER, Task.ANALYSE_REFERENCE]
     assert sorted(judge.tasks[2:]) == [Task.CHECK_CONTEXTS, Task.COMPARE_CLAIMS]
-    assert judge.peak == 2
+    assert judge.peak == 3
     assert judge.pairs == [[("The answer.", "The reference."), ("How long is the leave?", "q?")]]
 
 
@@ -73,7 +74,7 @@ def test_the_worked_example_of_context_precision_and_recall():
     assert scores["context_precision"].value == 0.5
     assert scores["context_recall"].value == 1.0
     assert scores["context_precision"].evidence["contexts"][1] == {
-        "rank": 2,
+        "id": 2,
         "useful": True,
         "reason": "because +relevant",
     }
@@ -100,14 +101,12 @@ def test_answer_relevancy_is_the_mean_similarity_to_generated_questions():
         (
             "faithfulness",
             [Task.ANALYSE_ANSWER, Task.CHECK_CONTEXTS],
-            {"answer_claims": ["+a"], "reference_claims": [], "rate_contexts": False},
+            {"answer_claims": ["+a"], "rate_contexts": False},
         ),
         (
             "context_precision",
             [Task.CHECK_CONTEXTS],
             {
-                "answer_claims": [],
-                "reference_claims": [],
                 "rate_contexts": True,
                 "reference": "The reference.",
             },
@@ -115,7 +114,7 @@ def test_answer_relevancy_is_the_mean_similarity_to_generated_questions():
         (
             "context_recall",
             [Task.ANALYSE_REFERENCE, Task.CHECK_CONTEXTS],
-            {"answer_claims": [], "reference_claims": ["+r"], "rate_contexts": False},
+            {"reference_claims": ["+r"], "rate_contexts": False},
         ),
         ("answer_relevancy", [Task.ANALYSE_ANSWER], None),
         ("refusal_correctness", [Task.ANALYSE_ANSWER], None),
@@ -477,6 +476,29 @@ def test_a_fatal_error_stops_at_once_and_leaves_nothing_running():
     asyncio.run(run())
 
 
+def test_a_failed_judgement_leaves_nothing_running():
+    """A similarity nobody waits for any more, because the comparison failed, ends with the case."""
+
+    async def run():
+        judge = ScriptedJudge(delay=30)
+        judge.ask = ScriptedJudge(script={Task.COMPARE_CLAIMS: JudgeError("no", kind="format")}).ask
+        wanted = [metrics.get("answer_correctness")]
+        [score] = await metrics.grade_case("run", make_case(**FULL), wanted, judge)
+        assert score.status is JUDGE_ERROR
+        assert judge.cancelled == 1
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(run())
+
+
+def test_correctness_alone_runs_its_calls_side_by_side():
+    """The similarity does not wait for the comparison."""
+    judge = ScriptedJudge(delay=0.01)
+    grade_one(make_case(**FULL), "answer_correctness", judge)
+    assert len(judge.requests) == 3
+    assert judge.answered_before_similarity == 2
+
+
 def test_cancelling_a_case_cancels_its_calls():
     """A deadline around grade_case leaves no call behind."""
 
@@ -513,12 +535,17 @@ def test_usage_of_a_reply_that_did_not_fit_is_still_booked():
 
 def test_a_score_says_who_gave_it():
     """Judged scores carry the identity of the last reply they read, the others none."""
+    scores = grade(make_case(**FULL | {"contexts": ()}))
+    # Decided by a rule, but in the series of the judge who graded the rest of the case.
+    assert scores["context_precision"].judge == identity_for(Task.COMPARE_CLAIMS)
     scores = grade(make_case(**FULL))
     assert scores["answer_rate"].judge == identity_for(Task.ANALYSE_ANSWER)
     assert scores["faithfulness"].judge == identity_for(Task.CHECK_CONTEXTS)
     assert scores["answer_correctness"].judge == identity_for(Task.COMPARE_CLAIMS)
     assert scores["intent_accuracy"].judge is None
     assert grade_one(make_case(answer=""), "answer_rate").judge == IDENTITY
+    assert grade_one(make_case(answer=None), "answer_rate").judge is None
+    assert grade_one(make_case(question="hi"), "answer_rate").judge is None
 
 
 def test_flags_of_the_replies_are_on_the_scores_that_read_them():
@@ -570,3 +597,37 @@ def test_a_new_metric_is_one_decorated_function():
             metrics.metric("brevity_for_test", version="2", stage="generation", needs=())(brevity)
     finally:
         del metrics.REGISTRY["brevity_for_test"]
+
+
+DEPARTMENT = {
+    "zh": (
+        "张伟是哪个部门的",
+        "张伟是教研部的",
+        ["抱歉，我没有找到张伟的部门信息。", "张伟是销售部的", "张伟是教研部的"],
+    ),
+    "en": (
+        "Which department is Zhang Wei in?",
+        "Zhang Wei is in the research department.",
+        [
+            "Sorry, I could not find which department Zhang Wei is in.",
+            "Zhang Wei is in the sales department.",
+            "Zhang Wei is in the research department.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", DEPARTMENT)
+def test_refusal_wrong_department_and_right_answer_rise(language):
+    """With the offline judge the refusal scores below the wrong department, and that below the right one."""
+    question, reference, answers = DEPARTMENT[language]
+    values = [
+        grade_one(
+            make_case(question=question, reference=reference, answer=answer, language=language),
+            "answer_correctness",
+            OfflineJudge(),
+        ).value
+        for answer in answers
+    ]
+    assert values[0] < values[1] < values[2]
+    assert values[2] == pytest.approx(1)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_checks import text
-from rag_checks.errors import BotError
+from rag_checks.errors import BotError, ConfigError
 from rag_checks.records import Response
 
 ALIASES = {"answer": "response", "contexts": "retrieved_contexts"}
@@ -22,6 +22,18 @@ _SHORTEST_SECRET = 4
 def secret_from_env(*names: str) -> str | None:
     """The first of these environment variables that is set and not blank, without white space around it."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+
+
+def check_header_value(value: str, *, key: str) -> str:
+    """The value, when it can be a header. Raises ConfigError, without quoting it, when it cannot.
+
+    Checked by us because HTTP libraries quote the whole value, secret included, in their errors.
+    """
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigError(
+            "the value, or the variable it takes, has a line break or a character beyond ASCII", key=key
+        )
+    return value
 
 
 def quote(words: Any, secrets: Iterable[str] = ()) -> str:

@@ -12,7 +12,7 @@ import httpx2
 
 from rag_checks import text
 from rag_checks.bots import pointers
-from rag_checks.bots.border import make_response, quote
+from rag_checks.bots.border import check_header_value, make_response, quote
 from rag_checks.bots.retrying import TRANSIENT_STATUS, TransientBotError, with_retries
 from rag_checks.errors import BotError, ConfigError, MissingSecret
 from rag_checks.monitor import HttpBot
@@ -20,7 +20,6 @@ from rag_checks.records import EvalItem, Response
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _PLACEHOLDER = re.compile(r"\{(user_input|item_id|history)\}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _POINTERS = ("answer", "contexts", "context_ids", "intent", "rewritten_query", "release", "error")
 
 
@@ -44,6 +43,7 @@ class HttpAdapter:
         }
         if config.method == "GET" and not isinstance(config.request, dict):
             raise ConfigError("a GET request needs a mapping: it becomes the query", key="bot.request")
+        _check_template(config.request)
         self._slots = asyncio.Semaphore(config.concurrency)
         self._client = httpx2.AsyncClient(
             headers=headers,
@@ -76,11 +76,7 @@ class HttpAdapter:
             self._secrets.append(found)
             return found
 
-        filled = _VARIABLE.sub(variable, value)
-        # Checked here because the HTTP library would quote the whole value, secret included, in its error.
-        if _CONTROL.search(filled) or _CONTROL.search(name):
-            raise ConfigError("the value has a line break or control character", key=f"bot.headers.{name}")
-        return filled
+        return check_header_value(_VARIABLE.sub(variable, value), key=f"bot.headers.{name}")
 
     async def _attempt(self, filled: Any) -> Response:
         started = time.perf_counter()
@@ -183,6 +179,14 @@ def fill(template: Any, item: EvalItem) -> Any:
         "history": "\n".join(f"{message['role']}: {message['content']}" for message in history),
     }
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+
+
+def _check_template(template: Any) -> None:
+    try:
+        json.dumps(template, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        # YAML reads an unquoted 2026-01-31 as a date.
+        raise ConfigError(f"not JSON: {error}; put quotes around it", key="bot.request") from None
 
 
 def _query(filled: dict[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
 from rag_checks import text
-from rag_checks.bots.border import make_response, quote, secret_from_env
+from rag_checks.bots.border import check_header_value, make_response, quote, secret_from_env
 from rag_checks.bots.retrying import TRANSIENT_STATUS, TransientBotError, with_retries
 from rag_checks.errors import BotError, MissingSecret
 from rag_checks.monitor import OpenAIBot
@@ -21,6 +21,7 @@ class ChatAdapter:
 
     Raises:
         MissingSecret: no key for OpenAI's own endpoint.
+        ConfigError: a key that cannot be sent.
     """
 
     def __init__(self, config: OpenAIBot) -> None:
@@ -31,6 +32,7 @@ class ChatAdapter:
             raise MissingSecret(
                 "set RAG_CHECKS_BOT_API_KEY or OPENAI_API_KEY, or name the bot's base_url", key="bot"
             )
+        check_header_value(key or "", key="RAG_CHECKS_BOT_API_KEY or OPENAI_API_KEY")
         self._secrets = [key] if key else []
         self._slots = asyncio.Semaphore(config.concurrency)
         self._client = openai.AsyncOpenAI(

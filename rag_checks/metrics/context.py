@@ -39,7 +39,7 @@ async def context_precision(exam: Exam) -> Outcome:
         return Outcome(None, reason)
     verdicts = (await exam.context_check).contexts
     useful = [verdict.useful for verdict in verdicts]
-    rows = [{"rank": verdict.id, "useful": verdict.useful, "reason": verdict.reason} for verdict in verdicts]
+    rows = [{"id": verdict.id, "useful": verdict.useful, "reason": verdict.reason} for verdict in verdicts]
     reason = say(
         exam.language,
         zh=f"{len(useful)} 个段落中有 {sum(useful)} 个有用",

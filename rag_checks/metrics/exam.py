@@ -116,8 +116,9 @@ class Exam:
     async def _analyse_answer(self) -> AnswerAnalysis:
         if not self.answer:
             return AnswerAnalysis(noncommittal=True, claims=[], questions=[])
-        history = [message.model_dump() for message in self.item.history]
-        inputs = {"question": self.question, "answer": self.answer, "history": history}
+        inputs: dict[str, Any] = {"question": self.question, "answer": self.answer}
+        if self.item.history:
+            inputs["history"] = [message.model_dump() for message in self.item.history]
         analysis = await self._ask(Task.ANALYSE_ANSWER, AnswerAnalysis, inputs)
         return AnswerAnalysis(
             noncommittal=analysis.noncommittal,
@@ -133,20 +134,23 @@ class Exam:
         answer_claims, reference_claims = await asyncio.gather(
             self._answer_claims_to_check(), self._reference_claims_to_check()
         )
+        rate = Ask.CONTEXT_USE in self._asks and bool(self.yardstick)
         inputs: dict[str, Any] = {
             "question": self.question,
             "contexts": list(self.contexts),
-            "answer_claims": answer_claims,
-            "reference_claims": reference_claims,
-            "rate_contexts": Ask.CONTEXT_USE in self._asks and bool(self.yardstick),
+            "rate_contexts": rate,
         }
-        if inputs["rate_contexts"]:
+        if answer_claims:
+            inputs["answer_claims"] = answer_claims
+        if reference_claims:
+            inputs["reference_claims"] = reference_claims
+        if rate:
             inputs["reference" if self.reference else "answer"] = self.yardstick
         check = await self._ask(Task.CHECK_CONTEXTS, ContextCheck, inputs)
         return ContextCheck(
             answer_claims=_in_order(check.answer_claims, len(answer_claims)),
             reference_claims=_in_order(check.reference_claims, len(reference_claims)),
-            contexts=_in_order(check.contexts, len(self.contexts) if inputs["rate_contexts"] else 0),
+            contexts=_in_order(check.contexts, len(self.contexts) if rate else 0),
         )
 
     async def _answer_claims_to_check(self) -> list[str]:

@@ -10,7 +10,7 @@ from rag_checks.metrics.exam import Exam
 from rag_checks.metrics.registry import REGISTRY, Metric, Outcome, say
 from rag_checks.metrics.smalltalk import is_smalltalk
 from rag_checks.protocols import Judge, JudgeReply, Task
-from rag_checks.records import Case, EvalItem, Score, ScoreStatus, Usage
+from rag_checks.records import Case, EvalItem, JudgeIdentity, Score, ScoreStatus, Usage
 
 # Evidence is for people looking into one case: enough of a reply to see what was wrong with it.
 _RAW_KEPT = 2000
@@ -24,8 +24,11 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
 
     The judge is asked at most four tasks and one batch of similarities, all shared. The usage of a shared
     call is booked once, on the first metric in registry order that wanted it, so sums over scores are what
-    was really spent. A judged score carries the identity of the last reply it read, without one that of the
-    judge as it stands.
+    was really spent.
+
+    A judged score carries the identity of the last reply it read. One that a rule decided (an empty answer is
+    0) belongs to the same series, so it carries that of the case's last reply, or of the judge as it stands.
+    What was not judged at all (not applicable from the start, bot_error) carries none.
 
     Raises:
         JudgeFatal: no call can work; calls still in flight are cancelled.
@@ -55,11 +58,18 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
                 status=status,
                 reason=outcome.reason,
                 evidence={**outcome.evidence, "flags": flags} if flags else outcome.evidence,
-                judge=(read[-1].identity if read else judge.identity) if metric.judged else None,
+                judge=_grader(read, replies, judge) if metric.judged and excuse is None else None,
                 usage=usage.pop(metric.name, Usage()),
             )
         )
     return scores
+
+
+def _grader(read: Sequence[JudgeReply], replies: Mapping[Task, JudgeReply], judge: Judge) -> JudgeIdentity:
+    if read:
+        return read[-1].identity
+    in_order = [replies[task] for task in Task if task in replies]
+    return in_order[-1].identity if in_order else judge.identity
 
 
 async def _grade_all(exam: Exam, metrics: Sequence[Metric]) -> list[_Settled]:
