@@ -1,7 +1,7 @@
 """Prompts are files: one per language and task, and a frame with the sentences that every prompt shares.
 
-The data of a request travels as JSON between `<data>` and `</data>`, its `<` and `>` written as JSON escapes: no
-text can close the delimiter, end its string, or look like a new message.
+The data of a request travels as JSON between `<data>` and `</data>`, its `<` and `>` written as JSON escapes:
+no text can close the delimiter, end its string, or look like a new message.
 """
 
 import hashlib
@@ -70,6 +70,10 @@ class Prompts:
         digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
         self.hash = digest.hexdigest()[:12]
         self._systems: dict[tuple[Language, Task], str] = {}
+
+    def prompt(self, language: Language, task: Task) -> Prompt:
+        """The prompt of a task in a language."""
+        return self._prompts[language, task]
 
     def messages(self, request: JudgeRequest, schema: dict[str, Any] | None) -> list[dict[str, str]]:
         """The chat messages of a request.
