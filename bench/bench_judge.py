@@ -3,8 +3,8 @@
     python bench/bench_judge.py [--items 400] [--latency 0.2] [--concurrency 64]
 
 The endpoint (tests/fake_openai.py) is a process of its own. Prints calls, prompt tokens an item, CPU of this
-process a call (all of it: prompts, cache keys, HTTP, parsing) and the wall time as a share of the ideal, calls
-x latency / concurrency. Exit code 1 when a target is missed; the wall time needs a quiet machine.
+process a call (all of it: prompts, cache keys, HTTP, parsing) and the wall time as a share of the ideal,
+calls x latency / concurrency. Exit code 1 when a target is missed; the wall time needs a quiet machine.
 """
 
 import argparse

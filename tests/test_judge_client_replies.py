@@ -143,6 +143,13 @@ def test_truth_value_is_never_guessed(value):
     assert caught.value.kind == "format"
 
 
+def test_text_that_no_store_takes_is_cleaned():
+    """NUL and half an emoji, raw or escaped, do not get past the validation."""
+    text = '{"claims": ["a\\u0000b\\ud83d", "\ufeffc\x00"]}'
+    claims = read_output(REFERENCE, text, truncated=False).claims
+    assert claims == ["ab\ufffd", "c"]
+
+
 def test_verdicts_come_back_in_the_order_of_ids():
     """The order in which a model lists verdicts does not show."""
     output = good_output(prompt_data(CONTEXTS))

@@ -28,6 +28,7 @@ from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
 from rag_checks.judge.transport import Endpoint
 from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache
 from rag_checks.records import JudgeIdentity, Language, Usage
+from rag_checks.text import clean
 
 Similarity = Callable[[Sequence[tuple[str, str]], Language], Awaitable[list[float]]]
 
@@ -273,7 +274,7 @@ class OpenAIJudge:
         if failure.rule is Rule.FATAL:
             self._fatal = failure.message
             return JudgeFatal(failure.message)
-        return JudgeError(failure.message, kind=failure.kind, raw=failure.detail)
+        return JudgeError(failure.message, kind=failure.kind, raw=clean(failure.detail))
 
     def _check_alive(self) -> None:
         if self._fatal is not None:

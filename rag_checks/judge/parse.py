@@ -9,6 +9,8 @@ import json
 import re
 from typing import Any
 
+from rag_checks.text import clean
+
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THINKING_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
@@ -69,6 +71,17 @@ def json_objects(text: str) -> list[dict[str, Any]]:
         if value is not None:
             found.append(value)
     return found
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value whose texts every store and encoder takes (see `text.clean`)."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | tuple):
+        return [cleaned(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: cleaned(entry) for key, entry in value.items()}
+    return value
 
 
 def without_thinking(text: str) -> str:

@@ -69,5 +69,5 @@ def _pause(failure: Failure, backoff_s: float) -> float:
     """Seconds to wait: not before the time the endpoint named, and spread so that callers come apart."""
     backoff_s = min(_LONGEST_WAIT_S, backoff_s)
     if failure.retry_after is not None:
-        return failure.retry_after + random.uniform(0, min(backoff_s, max(0.1, failure.retry_after / 4)))
+        return failure.retry_after + random.uniform(0, min(backoff_s, max(1.0, failure.retry_after)))
     return random.uniform(0.5, 1) * backoff_s
