@@ -142,8 +142,8 @@ class OpenAIJudge:
     async def _ask(self, request: JudgeRequest) -> JudgeReply:
         """The reply to a request that fits the context window: kept, under way, or asked for."""
         key = reply_key(self._settings, request)
-        stored = self._cache.get(key) if self._cache else None
-        kept = reply_from_store(request.task, stored) if stored else None
+        stored = self._cache.get(key) if self._cache is not None else None
+        kept = reply_from_store(request.task, stored) if stored is not None else None
         if kept is not None:
             self._usage += kept.usage
             return kept
@@ -161,7 +161,7 @@ class OpenAIJudge:
                 await session.probing.run("", partial(self._probe, session))
             reply = await self._judged(session, request)
         self._identity = reply.identity
-        if self._cache:
+        if self._cache is not None:
             self._cache.put(key, stored_reply(reply))
         return reply
 
