@@ -1,11 +1,11 @@
 """A fake OpenAI-compatible endpoint on 127.0.0.1 with every fault a judge meets.
 
-It answers the judge's four tasks from the data in the prompt, deterministically: claims are the sentences of the
-text, a claim is supported when its words are in the contexts (or the other text). Faults are named modes; an endpoint
-that cannot do something is set up with `rejects` and `ignores_format`.
+It answers the judge's four tasks from the data in the prompt, deterministically: claims are the sentences of
+the text, a claim is supported when its words are in the contexts (or the other text). Faults are named modes;
+an endpoint that cannot do something is set up with `rejects` and `ignores_format`.
 
-In tests: `with FakeOpenAI() as fake: …`. As a process of its own: `python tests/fake_openai.py --latency 0.2` prints
-its port.
+In tests: `with FakeOpenAI() as fake: …`. As a process of its own: `python tests/fake_openai.py --latency 0.2`
+prints its port.
 """
 
 import argparse
@@ -19,14 +19,14 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import uvicorn
 
 _SENTENCE = re.compile(r"[^。！？.!?]+[。！？.!?]?")
 _RETRY_LATER = {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}
 
-# mode: (status, error, headers)
+# Status, error and headers of each mode.
 _ERRORS: dict[str, tuple[int, Any, dict[str, str]]] = {
     "429": (429, _RETRY_LATER, {}),
     "429_retry_after": (429, _RETRY_LATER, {"retry-after": "0.2"}),
@@ -57,10 +57,20 @@ _ERRORS: dict[str, tuple[int, Any, dict[str, str]]] = {
     "odd_400": (400, {"message": "invalid request"}, {}),
 }
 
+_JSON = {"content-type": "application/json"}
+_ODD_REPLIES: dict[str, tuple[dict[str, str], bytes]] = {
+    "disconnect": ({"content-length": "5000"}, b'{"id"'),
+    "html": ({"content-type": "text/html"}, b"<html>502 Bad Gateway</html>"),
+    "broken_json": (_JSON, b'{"choices": [{"mess'),
+    "error_200": (_JSON, b'{"error": {"message": "upstream overloaded", "code": 503}}'),
+    "no_choices": (_JSON, b'{"id": "x", "choices": []}'),
+    "no_message": (_JSON, b'{"id": "x", "choices": [{}]}'),
+}
+
 
 @dataclass
 class State:
-    """What the fake does and what it has seen. `faults` is asked with the number of the task call (from 0)."""
+    """What the fake does and has seen. `faults` is asked with the number of the task call, from 0."""
 
     faults: Callable[[int, dict[str, Any]], str | None] = lambda _number, _body: None
     probe_faults: list[str] = field(default_factory=list)
@@ -79,6 +89,7 @@ class State:
     calls: int = 0
     prompt_tokens: int = 0
     keep_requests: bool = True
+    first_request: threading.Event = field(default_factory=threading.Event)
 
 
 def script(*modes: str | None) -> Callable[[int, dict[str, Any]], str | None]:
@@ -125,7 +136,7 @@ def good_output(data: dict[str, Any]) -> dict[str, Any]:
         return {
             "noncommittal": not claims,
             "claims": claims,
-            "questions": [f"What about this: {claim[:40]}?" for claim in claims[:3]],
+            "questions": [f"What about {claim[:40]}?" for claim in claims[:3]],
         }
     return {"claims": claims}
 
@@ -137,60 +148,53 @@ def _verdicts(claims: dict[str, str], source: str) -> list[dict[str, Any]]:
     ]
 
 
+def _with_first_list(output: dict[str, Any], change: Callable[[list[Any]], list[Any]]) -> str:
+    name = next(name for name in ("answer_claims", "reference_claims", "contexts") if output.get(name))
+    return json.dumps(output | {name: change(output[name])}, ensure_ascii=False)
+
+
+def _full_width(text: str) -> str:
+    for plain, wide in (('"', "”"), (": ", "："), (", ”", "，“"), ("{", "｛"), ("}", "｝")):
+        text = text.replace(plain, wide)
+    return text
+
+
+# Bad habits of models: the good output, as object and as text, as such a model writes it.
+_HABITS: dict[str, Callable[[dict[str, Any], str], str | None]] = {
+    "fenced": lambda _output, text: f"```json\n{text}\n```",
+    "prose": lambda _output, text: f"Sure! Here is the JSON:\n\n{text}\n\nHope it helps {{smile}}.",
+    "think": lambda _output, text: f'<think>maybe {{"claims": ["x"]}} or so</think>\n{text}',
+    "think_tail": lambda _output, text: f"first I look at {{it}}</think>{text}",
+    "single_quotes": lambda output, _text: repr(output),
+    "trailing_comma": lambda _output, text: text.replace("}]", "},]").replace("}", ",}"),
+    "full_width": lambda _output, text: _full_width(text),
+    "malformed": lambda _output, text: text.replace('":', '" ', 1),
+    "empty": lambda _output, _text: "",
+    "null": lambda _output, _text: None,
+    "filter_200": lambda _output, _text: None,
+    "refusal": lambda _output, _text: None,
+    "refusal_text": lambda _output, _text: "I'm sorry, but I can't help with that request.",
+    "truncated": lambda _output, text: text[: int(len(text) * 0.6)],
+    "missing_verdict": lambda output, _text: _with_first_list(output, lambda rows: rows[1:]),
+    "duplicate_id": lambda output, _text: _with_first_list(output, lambda rows: [rows[0], *rows]),
+    "unknown_id": lambda output, _text: _with_first_list(output, lambda rows: [*rows, rows[0] | {"id": 99}]),
+    "string_bools": lambda _o, text: re.sub(r"\b(true|false)\b", lambda found: f'"{found[0].title()}"', text),
+    "zh_bools": lambda _output, text: text.replace("true", '"是"').replace("false", '"否"'),
+    "number_bools": lambda _output, text: text.replace("true", "1").replace("false", "0"),
+    "score_bools": lambda _output, text: re.sub(r"\b(true|false)\b", "9", text),
+    "two_answers": lambda _output, text: text + "\n" + text.replace("true", "false"),
+    "blank_claim": lambda output, _text: json.dumps(output | {"claims": ["  "]}),
+    "missing_field": lambda output, _text: json.dumps(dict(list(output.items())[:-1])),
+    "list": lambda output, _text: json.dumps([output]),
+    "prompt_echo": lambda _output, text: f"The data was {{not JSON}}: {text}",
+}
+_FINISH = {"truncated": "length", "whole_at_limit": "length", "filter_200": "content_filter"}
+
+
 def spoilt(output: dict[str, Any], mode: str | None) -> str | None:
     """The output as a model with a bad habit writes it; None for null content."""
     text = json.dumps(output, ensure_ascii=False)
-    lists = [name for name in ("answer_claims", "reference_claims", "contexts") if output.get(name)]
-    match mode:
-        case "fenced":
-            return f"```json\n{text}\n```"
-        case "prose":
-            return f"Sure! Here is the JSON:\n\n{text}\n\nHope it helps {{smile}}."
-        case "think":
-            return f'<think>maybe {{"claims": ["x"]}} or so</think>\n{text}'
-        case "think_tail":
-            return f"first I look at {{it}}</think>{text}"
-        case "single_quotes":
-            return repr(output)
-        case "trailing_comma":
-            return text.replace("}]", "},]").replace("}", ",}")
-        case "full_width":
-            return (
-                text.replace('"', "”")
-                .replace(": ", "：")
-                .replace(", ”", "，“")
-                .replace("{", "｛")
-                .replace("}", "｝")
-            )
-        case "malformed":
-            return text.replace('":', '" ', 1)
-        case "empty":
-            return ""
-        case "null" | "filter_200":
-            return None
-        case "refusal_text":
-            return "I'm sorry, but I can't help with that request."
-        case "truncated":
-            return text[: int(len(text) * 0.6)]
-        case "missing_verdict":
-            return json.dumps(output | {lists[0]: output[lists[0]][1:]})
-        case "duplicate_id":
-            return json.dumps(output | {lists[0]: [output[lists[0]][0], *output[lists[0]]]})
-        case "unknown_id":
-            return json.dumps(output | {lists[0]: [*output[lists[0]], output[lists[0]][0] | {"id": 99}]})
-        case "string_bools":
-            return re.sub(r"\b(true|false)\b", lambda found: f'"{found[0].title()}"', text)
-        case "zh_bools":
-            return text.replace("true", '"是"').replace("false", '"否"')
-        case "score_bools":
-            return re.sub(r"\b(true|false)\b", "9", text)
-        case "two_answers":
-            return text + "\n" + re.sub(r"\btrue\b", "false", text)
-        case "blank_claim":
-            return json.dumps(output | {"claims": ["  "]})
-        case "list":
-            return json.dumps([output])
-    return text
+    return _HABITS[mode](output, text) if mode in _HABITS else text
 
 
 class FakeOpenAI:
@@ -204,7 +208,7 @@ class FakeOpenAI:
         """The base URL."""
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
-    def __enter__(self) -> "FakeOpenAI":
+    def __enter__(self) -> Self:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self._server = uvicorn.Server(server_config(self))
         self._thread = threading.Thread(
@@ -259,6 +263,8 @@ class FakeOpenAI:
         seen = state.probes if data is None else state.requests
         number = len(seen)
         seen.append(body if state.keep_requests else {})
+        if data is not None:
+            state.first_request.set()
         if data is None:
             mode = state.probe_faults[number] if number < len(state.probe_faults) else None
         else:
@@ -273,19 +279,10 @@ class FakeOpenAI:
         elif mode == "timeout":
             while (await receive())["type"] != "http.disconnect":
                 pass
-        elif mode == "disconnect":
-            await _start(send, 200, {"content-length": "5000"})
-            await send({"type": "http.response.body", "body": b'{"id"'})
-        elif mode == "html":
-            await _start(send, 200, {"content-type": "text/html"})
-            await send({"type": "http.response.body", "body": b"<html>502 Bad Gateway</html>"})
-        elif mode == "broken_json":
-            await _start(send, 200, {"content-type": "application/json"})
-            await send({"type": "http.response.body", "body": b'{"choices": [{"mess'})
-        elif mode == "error_200":
-            await _reply(send, 200, {"error": {"message": "upstream overloaded", "code": 503}})
-        elif mode == "no_choices":
-            await _reply(send, 200, {"id": "x", "choices": []})
+        elif mode in _ODD_REPLIES:
+            headers, content = _ODD_REPLIES[mode]
+            await _start(send, 200, headers)
+            await send({"type": "http.response.body", "body": content})
         else:
             await _reply(send, 200, self._completion(state, body, data, mode))
 
@@ -298,12 +295,10 @@ class FakeOpenAI:
             text = "Hello, dear reader!"
         else:
             text = '{"reason": "a greeting", "ok": true}'
-        finish = {"truncated": "length", "whole_at_limit": "length", "filter_200": "content_filter"}.get(
-            mode or "", "stop"
-        )
+        finish = _FINISH.get(mode or "", "stop")
         message = {"role": "assistant", "content": text}
         if mode == "refusal":
-            message |= {"content": None, "refusal": "I will not judge this."}
+            message["refusal"] = "I will not judge this."
         if mode == "parts":
             message["content"] = [{"type": "text", "text": text}]
         tokens = sum(estimated_tokens(one["content"]) for one in body["messages"])

@@ -12,7 +12,7 @@ def open_judge(
     """The judge of a monitor. Close it when done.
 
     Args:
-        config: the monitor's judge section; `OPENAI_API_KEY` and `OPENAI_BASE_URL` are looked up where needed.
+        config: the monitor's judge section; see `transport.Endpoint` for what the environment adds.
         cache: where paid replies are kept; the offline judge needs none.
 
     Raises:

@@ -1,14 +1,15 @@
 """The judge behind any OpenAI-compatible endpoint.
 
-A question to the judge goes: cache → the same question under way → a free slot → what the endpoint can do (found
-once) → call with retries → validated output, or one repair → cache. How it can fail: `failures` and `validate`.
+A question to the judge goes: cache → the same question under way → a free slot → what the endpoint can do
+(found once) → call with retries → validated output, or one repair → cache. How it can fail is in `failures`
+and `validate`.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,29 +20,21 @@ from rag_checks.judge.embeddings import Embedder
 from rag_checks.judge.failures import Failure, Rule
 from rag_checks.judge.ladder import Capabilities, probe
 from rag_checks.judge.prompts import Prompts, shipped_prompts
-from rag_checks.judge.replies import SingleFlight, reply_from_store, reply_key, stored_reply
+from rag_checks.judge.replies import reply_from_store, reply_key, stored_reply
 from rag_checks.judge.retry import Patience, persist
 from rag_checks.judge.schemas import reply_schema
+from rag_checks.judge.sessions import Session, Sessions
 from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
-from rag_checks.judge.transport import Endpoint, Transport
+from rag_checks.judge.transport import Endpoint
 from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache
 from rag_checks.records import JudgeIdentity, Language, Usage
+from rag_checks.text import clean
 
 Similarity = Callable[[Sequence[tuple[str, str]], Language], Awaitable[list[float]]]
 
 REPAIRED_FLAG = "repaired"
 _SHOWN_REPLY = 6000  # characters of a bad reply that the judge is shown when it is asked to repair it
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Session:
-    """What belongs to one event loop."""
-
-    transport: Transport
-    gate: asyncio.Semaphore
-    flights: SingleFlight[JudgeReply] = field(default_factory=SingleFlight)
-    probing: SingleFlight[None] = field(default_factory=SingleFlight)
 
 
 class OpenAIJudge:
@@ -76,16 +69,18 @@ class OpenAIJudge:
         self._endpoint = Endpoint(config, environ)
         self._prompts: Prompts = shipped_prompts()
         self._patience = Patience(config.timeout_s, config.deadline_s, config.retries, first_wait_s)
+        # 0 in one file and 0.0 in another are the same judge.
+        self._temperature = None if config.temperature is None else float(config.temperature)
         self._capabilities: Capabilities | None = None
         self._fatal: str | None = None
         self._usage = Usage()
-        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
+        self._sessions = Sessions(self._endpoint, concurrency=config.concurrency)
         # Settings, not findings: a warm cache answers before anything is known of the endpoint.
         self._settings: dict[str, Any] = {
             "endpoint": self._endpoint.name,
             "model": config.model,
             "prompt_hash": self._prompts.hash,
-            "temperature": config.temperature,
+            "temperature": self._temperature,
             "seed": config.seed,
             "max_tokens": config.max_tokens,
             "structured_output": config.structured_output,
@@ -142,50 +137,35 @@ class OpenAIJudge:
 
     async def close(self) -> None:
         """Free the connections of this event loop; calls under way end. The judge can be used again."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is not None:
-            await session.flights.stop()
-            await session.probing.stop()
-            await session.transport.close()
-
-    def _session(self) -> _Session:
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            # A loop that ended without closing the judge cannot close its connections any more; forgetting them
-            # closes their sockets.
-            self._sessions = {known: kept for known, kept in self._sessions.items() if not known.is_closed()}
-            session = _Session(Transport(self._endpoint), asyncio.Semaphore(self._config.concurrency))
-            self._sessions[loop] = session
-        return session
+        await self._sessions.close()
 
     async def _ask(self, request: JudgeRequest) -> JudgeReply:
         """The reply to a request that fits the context window: kept, under way, or asked for."""
         key = reply_key(self._settings, request)
-        stored = self._cache.get(key) if self._cache else None
-        kept = reply_from_store(request.task, stored) if stored else None
+        stored = self._cache.get(key) if self._cache is not None else None
+        kept = reply_from_store(request.task, stored) if stored is not None else None
         if kept is not None:
             self._usage += kept.usage
             return kept
-        session = self._session()
+        session = self._sessions.current()
         reply, started = await session.flights.run(key, partial(self._grade, session, request, key))
         if started:
             return reply
         self._usage += Usage(cached=1)
         return reply.model_copy(update={"usage": Usage(cached=1)})
 
-    async def _grade(self, session: _Session, request: JudgeRequest, key: str) -> JudgeReply:
+    async def _grade(self, session: Session, request: JudgeRequest, key: str) -> JudgeReply:
         async with session.gate:
             self._check_alive()
             if self._capabilities is None:
                 await session.probing.run("", partial(self._probe, session))
             reply = await self._judged(session, request)
         self._identity = reply.identity
-        if self._cache:
+        if self._cache is not None:
             self._cache.put(key, stored_reply(reply))
         return reply
 
-    async def _judged(self, session: _Session, request: JudgeRequest) -> JudgeReply:
+    async def _judged(self, session: Session, request: JudgeRequest) -> JudgeReply:
         """Ask, and once more when the reply cannot be used but could be mended."""
         ask = partial(self._complete, session, request, time.monotonic() + self._patience.deadline_s)
         done = await ask([], self._config.max_tokens)
@@ -217,7 +197,7 @@ class OpenAIJudge:
         ]
 
     async def _complete(
-        self, session: _Session, request: JudgeRequest, deadline: float, more: list[dict[str, str]], room: int
+        self, session: Session, request: JudgeRequest, deadline: float, more: list[dict[str, str]], room: int
     ) -> Completion:
         """One completion with `room` tokens for the reply, sending only what the endpoint takes.
 
@@ -239,7 +219,7 @@ class OpenAIJudge:
             if self._capabilities == able:
                 self._capabilities = narrower
 
-    async def _probe(self, session: _Session) -> None:
+    async def _probe(self, session: Session) -> None:
         """Find what the endpoint can do.
 
         Raises:
@@ -261,7 +241,7 @@ class OpenAIJudge:
             message = f"the judge endpoint refuses even a one-line request: {message}"
         raise self._error(replace(found, rule=Rule.FATAL, message=message))
 
-    async def _chat(self, session: _Session, deadline: float, body: dict[str, Any]) -> Completion | Failure:
+    async def _chat(self, session: Session, deadline: float, body: dict[str, Any]) -> Completion | Failure:
         """One chat completion with retries; what it cost is counted."""
 
         async def attempt(timeout_s: float) -> Completion | Failure:
@@ -275,7 +255,7 @@ class OpenAIJudge:
         return done
 
     async def _embed(self, texts: list[str]) -> dict[str, Any]:
-        session = self._session()
+        session = self._sessions.current()
         body = {"model": self._config.embedding_model, "input": texts}
         url = f"{self._endpoint.embedding_base_url}/embeddings"
         async with session.gate:
@@ -294,7 +274,7 @@ class OpenAIJudge:
         if failure.rule is Rule.FATAL:
             self._fatal = failure.message
             return JudgeFatal(failure.message)
-        return JudgeError(failure.message, kind=failure.kind, raw=failure.detail)
+        return JudgeError(failure.message, kind=failure.kind, raw=clean(failure.detail))
 
     def _check_alive(self) -> None:
         if self._fatal is not None:
@@ -308,7 +288,7 @@ class OpenAIJudge:
         config, able = self._config, self._able
         parameters: dict[str, Any] = {
             "structured_output": able.structured_output,
-            "temperature": config.temperature if able.temperature else None,
+            "temperature": self._temperature if able.temperature else None,
             "seed": config.seed if able.seed else None,
             "max_tokens": config.max_tokens if able.token_limit else None,
             "similarity": config.embedding_model or "offline",

@@ -44,8 +44,8 @@ class Embedder:
         vectors: dict[str, array[float]] = {}
         missing: list[str] = []
         for text in texts:
-            stored = self._cache.get(self._key(text)) if self._cache else None
-            if stored:
+            stored = self._cache.get(self._key(text)) if self._cache is not None else None
+            if stored is not None:
                 vectors[text] = _unpacked(stored["embedding"])
             else:
                 missing.append(text)
@@ -53,7 +53,7 @@ class Embedder:
             batch = missing[start : start + BATCH]
             for text, vector in zip(batch, _read(await self._embed(batch), len(batch)), strict=True):
                 vectors[text] = vector
-                if self._cache:
+                if self._cache is not None:
                     self._cache.put(self._key(text), {"embedding": _packed(vector)})
         return vectors
 

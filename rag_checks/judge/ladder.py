@@ -1,8 +1,8 @@
 """What an endpoint can do: found once by small probing calls, then remembered.
 
 Structured output goes down a ladder: json_schema, json_object, text. A probe asks for something that a free
-model would answer otherwise, so a parameter that is accepted but ignored shows. The outcome depends on the endpoint
-only, never on load or on the texts graded, so that it may be part of the judge's identity.
+model would answer otherwise, so a parameter that is accepted but ignored shows. The outcome depends on the
+endpoint only, never on load or on the texts graded, so that it may be part of the judge's identity.
 """
 
 import logging
@@ -34,7 +34,7 @@ _PROBE_SCHEMA: dict[str, Any] = {
 }
 _PROBE_TEXT: dict[Rung, str] = {
     "json_schema": "Greet the reader in one short sentence.",
-    # json_object mode demands the word JSON in the prompt; free models then put fences around what they write.
+    # json_object mode demands the word JSON in the prompt; free models then write fences around their JSON.
     "json_object": 'Greet the reader. Answer with a JSON object such as {"reason": "hello", "ok": true}.',
     "text": "Greet the reader in one short sentence.",
 }

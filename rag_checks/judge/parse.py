@@ -1,13 +1,15 @@
 """JSON objects out of what a model wrote: strictly first, then forgiving about form, never about content.
 
-Forgiven: code fences, prose around the JSON, `<think>` blocks, single or full-width quotes, full-width colons,
-commas and brackets, trailing commas, Python's True/False/None, raw line breaks in strings. Anything that could be
-read in two ways (a key twice, two different objects) is left to the caller or refused.
+Forgiven: code fences, prose around the JSON, `<think>` blocks, single or full-width quotes, full-width
+colons, commas and brackets, trailing commas, Python's True/False/None, raw line breaks in strings. Anything
+that could be read in two ways (a key twice, two different objects) is refused or left to the caller.
 """
 
 import json
 import re
 from typing import Any
+
+from rag_checks.text import clean
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THINKING_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -19,7 +21,7 @@ _MOST_TRIES = 32
 _ASCII = str.maketrans("：，｛｝［］", ":,{}[]")
 # What may close a string that one of these opens.
 _QUOTES = {
-    '"': '"',
+    '"': '"”',
     "'": "'",
     "“": '”"“',
     "”": '”"',
@@ -65,17 +67,25 @@ def json_objects(text: str) -> list[dict[str, Any]]:
     position = tries = 0
     while tries < _MOST_TRIES and (opening := _OPENING.search(text, position)):
         tries += 1
-        value, end = _object_at(text, opening.start())
-        if value is None:
-            position = opening.end()
-        else:
+        value, position = _object_at(text, opening.start())
+        if value is not None:
             found.append(value)
-            position = end
     return found
 
 
+def cleaned(value: Any) -> Any:
+    """A JSON value whose texts every store and encoder takes (see `text.clean`)."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | tuple):
+        return [cleaned(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: cleaned(entry) for key, entry in value.items()}
+    return value
+
+
 def without_thinking(text: str) -> str:
-    """The text after a model's `<think>` block; templates that open the block themselves leave only its end."""
+    """The text after a `<think>` block; chat templates that open the block leave only its end."""
     text = _THINKING.sub("", text)
     ends = list(_THINKING_END.finditer(text))
     if ends:
@@ -85,26 +95,26 @@ def without_thinking(text: str) -> str:
 
 
 def _object_at(text: str, start: int) -> tuple[dict[str, Any] | None, int]:
-    """The object that begins at `start` and where it ends; None when there is none."""
+    """The object that begins at `start`, None when it cannot be read, and where to look for the next one.
+
+    What is inside an object that cannot be read is no answer, so it is passed over.
+    """
     if text[start] == "{":
         try:
-            value, end = _FORGIVING.raw_decode(text, start)
+            return _FORGIVING.raw_decode(text, start)
         except (ValueError, RecursionError):
             pass
-        else:
-            return value, end
     rewritten, end = _as_json(text, start)
     if rewritten is None:
-        return None, start
+        return None, start + 1
     try:
-        value = _FORGIVING.decode(rewritten)
+        return _FORGIVING.decode(rewritten), end
     except (ValueError, RecursionError):
-        return None, start
-    return value, end
+        return None, end
 
 
 def _as_json(text: str, start: int) -> tuple[str | None, int]:
-    """The object from `start` with JSON's own quotes and punctuation, and its end; None when it never closes."""
+    """The object from `start` in JSON's own punctuation, and where it ends; None when it never closes."""
     parts: list[str] = []
     depth, position = 0, start
     while position < len(text):
@@ -130,11 +140,8 @@ def _as_json(text: str, start: int) -> tuple[str | None, int]:
 
 
 def _string(text: str, start: int) -> tuple[str, int]:
-    """The quoted string at `start` as JSON, and where it ends.
-
-    A quote ends the string only when JSON punctuation follows: `'it doesn't say'` and `"a "b" c"` stay whole.
-    """
-    closers = _QUOTES[text[start]]
+    """The quoted string at `start` as JSON, and where it ends."""
+    opener = text[start]
     parts = ['"']
     position = start + 1
     while position < len(text):
@@ -144,9 +151,18 @@ def _string(text: str, start: int) -> tuple[str, int]:
             parts.append(char + escaped if escaped in '"\\/bfnrtu' else escaped)
             position += 2
             continue
-        if char in closers and _AFTER_STRING.match(text, position + 1):
+        if char in _QUOTES[opener] and _closes(text, position, opener):
             parts.append('"')
             return "".join(parts), position + 1
         parts.append('\\"' if char == '"' else char)
         position += 1
     return "".join(parts), position
+
+
+def _closes(text: str, position: int, opener: str) -> bool:
+    """Whether the quote at `position` ends the string: no apostrophe, no quotation inside a sentence."""
+    if text[position] == opener == '"':
+        return True
+    if opener == '"':
+        return _AFTER_STRING.match(text, position + 1) is not None
+    return not (text[position - 1].isalnum() and text[position + 1 : position + 2].isalnum())

@@ -29,7 +29,7 @@ def stored_reply(reply: JudgeReply) -> dict[str, Any]:
 
 
 def reply_from_store(task: Task, stored: dict[str, Any]) -> JudgeReply | None:
-    """A stored reply, counted as cached; None, as if it were not there, when it does not fit today's shapes."""
+    """A stored reply, counted as cached; None when it does not fit the shapes of today."""
     try:
         return JudgeReply(
             output=cast("AnyOutput", OUTPUTS[task].model_validate(stored["output"])),

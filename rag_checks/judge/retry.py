@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to keep trying: seconds for one attempt and for all, retries, seconds before the first retry."""
+    """How long to keep trying: seconds an attempt, seconds in all, retries, seconds before the first."""
 
     attempt_s: float
     deadline_s: float
@@ -59,15 +59,15 @@ async def persist(
         waits += 1
         if time.monotonic() + pause >= deadline:
             raise JudgeUnavailable(
-                f"{result.message} (gave up: the next try would miss the deadline of {patience.deadline_s:g} s)"
+                f"{result.message} (gave up: the next try would miss the deadline, {patience.deadline_s:g} s)"
             )
         _log.debug("judge call failed (%s), next try in %.2f s", result.kind, pause)
         await asyncio.sleep(pause)
 
 
 def _pause(failure: Failure, backoff_s: float) -> float:
-    """Seconds to wait: not before the time the endpoint named, and spread so that callers do not come as one."""
+    """Seconds to wait: not before the time the endpoint named, and spread so that callers come apart."""
     backoff_s = min(_LONGEST_WAIT_S, backoff_s)
     if failure.retry_after is not None:
-        return failure.retry_after + random.uniform(0, min(backoff_s, max(0.1, failure.retry_after / 4)))
+        return failure.retry_after + random.uniform(0, min(backoff_s, max(1.0, failure.retry_after)))
     return random.uniform(0.5, 1) * backoff_s

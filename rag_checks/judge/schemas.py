@@ -9,11 +9,12 @@ from rag_checks.protocols import OUTPUTS, JudgeRequest, Task
 
 def reply_schema(request: JudgeRequest) -> dict[str, Any]:
     """The schema of a reply: only the lists that are asked for, the reason before each verdict."""
-    return _schema(request.task, tuple(expected_ids(request)))
+    return task_schema(request.task, tuple(expected_ids(request)))
 
 
 @lru_cache(maxsize=64)
-def _schema(task: Task, lists: tuple[str, ...]) -> dict[str, Any]:
+def task_schema(task: Task, lists: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The schema of a task's reply with these lists of verdicts, or with all."""
     full = OUTPUTS[task].model_json_schema()
     definitions = full.get("$defs", {})
     if lists:

@@ -1,7 +1,7 @@
 """Requests that are longer than the judge's context window: split by contexts, never cut silently.
 
 Contexts are dealt to several requests in their order; a claim is supported when one part supports it. A claim
-that needs passages from two parts can be missed, so a reply put together this way has the flag `contexts_split`.
+that needs passages from two parts can be missed, so such a reply is flagged `contexts_split`.
 """
 
 from collections.abc import Sequence

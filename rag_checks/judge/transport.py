@@ -1,7 +1,8 @@
 """Calls to an OpenAI-compatible endpoint: address, key, one HTTP client per event loop.
 
-The SDK's generic `post` is used instead of its typed methods: at 64 calls in flight it was measured at 1.2 ms of
-CPU a call against 1.85 ms, because nothing is made into model objects; replies are validated here anyway.
+The SDK's generic `post` is used instead of its typed methods: at 64 calls in flight it was measured at 1.2 ms
+of CPU a call against 1.85 ms, because nothing is made into model objects; replies are validated here anyway.
+(Its aiohttp transport would save another 0.5 ms for seven more packages.)
 """
 
 import asyncio
@@ -65,8 +66,8 @@ class Transport:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # noqa: PLC0415 - slow to import
 
         self._endpoint = endpoint
-        # Time is limited per attempt by asyncio.timeout, which also catches a server that drips bytes. A client of
-        # our own, because the SDK's default one schedules its closing on any loop that runs when it is collected.
+        # Time is limited per attempt by asyncio.timeout, which also catches a server that drips bytes. A
+        # client of our own, because the SDK's default schedules its closing on whatever loop runs later.
         self._client = AsyncOpenAI(
             api_key=endpoint.key,
             base_url=endpoint.base_url,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from rag_checks.errors import JudgeError
-from rag_checks.judge.parse import json_objects, strict_object
+from rag_checks.judge.parse import cleaned, json_objects, strict_object
 from rag_checks.protocols import (
     OUTPUTS,
     AnswerAnalysis,
@@ -19,6 +19,7 @@ from rag_checks.protocols import (
     ReferenceAnalysis,
     Task,
 )
+from rag_checks.text import clean
 
 AnyOutput = AnswerAnalysis | ReferenceAnalysis | ContextCheck | ClaimComparison
 
@@ -57,6 +58,7 @@ def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> AnyOutp
     Raises:
         JudgeError: kind truncated, refusal or format; says what is wrong so that a model can mend it.
     """
+    text = clean(text)
     if truncated:
         whole = strict_object(text.strip())
         if whole is None:
@@ -64,6 +66,8 @@ def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> AnyOutp
         candidates = [whole]
     else:
         candidates = json_objects(text)
+    if "\\u" in text:  # escapes may spell what `clean` took out of the text
+        candidates = [cleaned(candidate) for candidate in candidates]
     outputs: list[AnyOutput] = []
     problems: list[str] = []
     for candidate in candidates:

@@ -1,10 +1,9 @@
 """Prompts are files: one per language and task, and a frame with the sentences that every prompt shares.
 
-The data of a request travels as JSON between `<data>` and `</data>`, its `<` and `>` written as JSON escapes: no
-text can close the delimiter, end its string, or look like a new message.
+The data of a request travels as JSON between `<data>` and `</data>`, its `<` and `>` written as JSON escapes:
+no text can close the delimiter, end its string, or look like a new message.
 """
 
-import hashlib
 import json
 from functools import lru_cache
 from importlib.resources import files
@@ -14,10 +13,13 @@ import msgspec
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from rag_checks.judge.parse import cleaned
+from rag_checks.judge.schemas import task_schema
 from rag_checks.protocols import JudgeRequest, Task
-from rag_checks.records import Language
-from rag_checks.text import clean
+from rag_checks.records import Language, content_hash
 
+# Part of the hash: raise it when `messages` or `data_json` put the same files and data together differently.
+_LAYOUT = 1
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
@@ -55,7 +57,7 @@ class Frame(BaseModel):
 
 
 class Prompts:
-    """All prompts of a judge."""
+    """All prompts of a judge; `hash` (12 hex digits) changes with anything that a judge is told."""
 
     def __init__(self) -> None:
         texts: dict[str, str] = {}
@@ -67,9 +69,13 @@ class Prompts:
             for task in Task:
                 text = texts[f"{language}/{task}"] = _read(language, task)
                 self._prompts[language, task] = Prompt.model_validate(yaml.safe_load(text))
-        digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
-        self.hash = digest.hexdigest()[:12]
+        schemas = {task: task_schema(task) for task in Task}
+        self.hash = content_hash([_LAYOUT, texts, schemas])[:12]
         self._systems: dict[tuple[Language, Task], str] = {}
+
+    def prompt(self, language: Language, task: Task) -> Prompt:
+        """The prompt of a task in a language."""
+        return self._prompts[language, task]
 
     def messages(self, request: JudgeRequest, schema: dict[str, Any] | None) -> list[dict[str, str]]:
         """The chat messages of a request.
@@ -134,18 +140,8 @@ def data_json(data: dict[str, Any]) -> str:
     try:
         encoded = msgspec.json.encode(data)
     except UnicodeEncodeError:  # a lone surrogate: half of an emoji that some log cut in two
-        encoded = msgspec.json.encode(_cleaned(data))
+        encoded = msgspec.json.encode(cleaned(data))
     return encoded.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").decode()
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_cleaned(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _cleaned(entry) for key, entry in value.items()}
-    return value
 
 
 def _read(language: Language, name: str) -> str:

@@ -1,0 +1,80 @@
+"""What belongs to one event loop: connections, free slots, calls under way."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from rag_checks.judge.replies import SingleFlight
+from rag_checks.judge.transport import Endpoint, Transport
+from rag_checks.protocols import JudgeReply
+
+# Seconds between the first uses of two slots. Calls that start together come back together, and then wait for
+# each other's processing in every round; spread out they do not (64 slots fill the 200 ms of a quick reply).
+_PACE_S = 0.003
+
+
+class Gate:
+    """A bounded number of slots, opened one after another."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = asyncio.Semaphore(slots)
+        self._unused = slots
+        self._next_opening = 0.0
+
+    async def __aenter__(self) -> None:
+        await self._free.acquire()
+        if self._unused:
+            self._unused -= 1
+            now = time.monotonic()
+            self._next_opening = max(now, self._next_opening + _PACE_S)
+            try:
+                await asyncio.sleep(self._next_opening - now)
+            except asyncio.CancelledError:
+                self._free.release()
+                raise
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self._free.release()
+
+
+@dataclass
+class Session:
+    """The judge in one event loop."""
+
+    transport: Transport
+    gate: Gate
+    flights: SingleFlight[JudgeReply] = field(default_factory=SingleFlight)
+    probing: SingleFlight[None] = field(default_factory=SingleFlight)
+
+    async def close(self) -> None:
+        """End calls under way and close all connections."""
+        await self.flights.stop()
+        await self.probing.stop()
+        await self.transport.close()
+
+
+class Sessions:
+    """One session for each event loop in which a judge is used; opened when first needed."""
+
+    def __init__(self, endpoint: Endpoint, *, concurrency: int) -> None:
+        self._endpoint = endpoint
+        self._concurrency = concurrency
+        self._open: dict[asyncio.AbstractEventLoop, Session] = {}
+
+    def current(self) -> Session:
+        """The session of the running loop."""
+        loop = asyncio.get_running_loop()
+        session = self._open.get(loop)
+        if session is None:
+            # A loop that ended without closing the judge cannot close its connections any more; forgetting
+            # them closes their sockets.
+            self._open = {known: kept for known, kept in self._open.items() if not known.is_closed()}
+            session = Session(Transport(self._endpoint), Gate(self._concurrency))
+            self._open[loop] = session
+        return session
+
+    async def close(self) -> None:
+        """Close the session of the running loop; a later call opens a new one."""
+        session = self._open.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
