@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_checks import text as texts
-from rag_checks.judge import offline_claims, offline_verdicts
+from rag_checks.judge import offline_claims, offline_lexicon, offline_verdicts
 from rag_checks.judge.offline_features import aliases
 from rag_checks.judge.offline_questions import reconstruct
 from rag_checks.judge.offline_text import Text, analyse
@@ -42,9 +42,9 @@ class OfflineJudge:
 
     @cached_property
     def identity(self) -> JudgeIdentity:
-        """Kind offline; the hash covers the shipped coefficients and the version of the code."""
+        """Kind offline; the hash covers coefficients, word lists and the version of the code."""
         model = offline_verdicts.model()
-        content = json.dumps([CODE_VERSION, *model])
+        content = json.dumps([CODE_VERSION, *model, offline_lexicon.source()])
         name = f"offline-{model.version}"
         return JudgeIdentity(
             kind="offline",

@@ -7,16 +7,13 @@ becomes a question about itself, so that the similarity to the user's question i
 It is a signal: an answer on the matter in other words is scored too low.
 """
 
-import re
 from collections.abc import Sequence
 
 from rag_checks import text as texts
+from rag_checks.judge import offline_lexicon as lexicon
 from rag_checks.judge.offline_text import Text, analyse, is_generic
 
-_ASKS_NUMBER = re.compile(
-    r"几|多少|多久|多长|多大|多高|何时|什么时候|哪天|哪年"
-    r"|\b(?:how (?:many|much|long|old|far|often)|when|what (?:time|year|date))\b"
-)
+_ASKS_NUMBER = lexicon.pattern("questions", "asks_number")
 _NAME_WORDS = 4  # a name or a number with what it counts; more words are a statement
 _TAKEN_UP = 0.7
 

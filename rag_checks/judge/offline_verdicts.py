@@ -14,6 +14,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from rag_checks import text as texts
+from rag_checks.judge import offline_lexicon as lexicon
 from rag_checks.judge.offline_claims import clauses
 from rag_checks.judge.offline_features import (
     FEATURES,
@@ -43,10 +44,7 @@ _FORMS = 5
 _REACH = 12  # how many characters before a name a negation can stand and still deny it
 _NAME_FOUND = 0.7
 _LIST = re.compile(r"[、和及与或]|以及|或者")
-_POLAR = re.compile(
-    r"[吗么]\W*$|能否|是否|可否|能不能|可不可以|是不是|有没有|要不要|需不需要"
-    r"|^\W*(?:can|could|may|is|are|was|were|do|does|did|will|would|should|has|have|am|must)\b"
-)
+_POLAR = lexicon.pattern("polarity", "polar_question")
 
 
 class Model(NamedTuple):
