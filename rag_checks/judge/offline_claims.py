@@ -1,7 +1,7 @@
 """What an answer states, and whether it states anything: sentences, refusals, hedges, offers of help.
 
-A refusal says that the answer is not known or was not found. "不能报销" (cannot be reimbursed) is a policy, not a
-refusal; an answer with facts that ends "please contact HR" is not one either.
+A refusal says that the answer is not known or was not found. "不能报销" (cannot be reimbursed) is a
+policy, not a refusal; an answer with facts that ends "please contact HR" is not one either.
 """
 
 import re

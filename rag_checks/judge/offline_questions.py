@@ -1,10 +1,11 @@
 """Which question does an answer answer? A reconstruction without a model, for answer_relevancy.
 
-Method: the user's own question without the content words that the answer does not take up. Words that ask (几天, when)
-are taken up by a number, words for a kind of thing (department) by any answer. A bare name or number leaves the subject
-out as people do, so it takes up all of the question when its kind fits what is asked. An answer that takes up nothing
-becomes a question about itself, so that the similarity to the user's question is low.
-It is a signal: an answer on the matter in other words is scored too low.
+Method: the user's own question without the content words that the answer does not take up. Words that
+ask (几天, when) are taken up by a number, words for a kind of thing (department) by any answer. A bare
+name or number leaves the subject out as people do, so it takes up all of the question when its kind
+fits what is asked. An answer that takes up nothing becomes a question about itself, so that the
+similarity to the user's question is low. It is a signal: an answer on the matter in other words is
+scored too low.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _TAKEN_UP = 0.7
 
 
 def reconstruct(question: str, claims: Sequence[str]) -> list[str]:
-    """Questions the claims would answer: one, in the question's words as far as the claims take them up; [] for none."""
+    """The question the claims would answer, in the words of the user's own; [] without claims."""
     if not claims:
         return []
     asked, said = analyse(question), analyse("\n".join(claims))

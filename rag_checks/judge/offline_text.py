@@ -225,7 +225,7 @@ class Text:
         )
 
     def has(self, word: str) -> float:
-        """How far a content word is in this text, 0..1: 1 as a word or inside the text, else by its best spelling."""
+        """How far a content word is in this text, 0..1: 1 when it is there, else by the closest spelling."""
         if (
             word[0] >= _FIRST_HAN
         ):  # looked up in the letters first: a long text need not be cut into words for it

@@ -1,10 +1,12 @@
 """Fit the offline judge's weights and measure its agreement with people.
 
-    python -m rag_checks.judge.offline_train TRAIN.jsonl --measure evouna-500=FILE --measure contrast-zh=FILE …
+    python -m rag_checks.judge.offline_train TRAIN.jsonl --measure evouna-500=FILE --measure
+    contrast-zh=FILE …
 
-writes `offline_model.json` and `offline_agreement.json` beside this module. Training rows hold question, gold, answer
-and label (true: people said right). Rows to measure hold the same, or `reference` for `gold`, or `context` instead of
-either (then faithfulness is measured); labels are true/false or "good"/"bad". No set that is measured is fitted.
+writes `offline_model.json` and `offline_agreement.json` beside this module. Training rows hold
+question, gold, answer and label (true: people said right). Rows to measure hold the same, or
+`reference` for `gold`, or `context` instead of either (then faithfulness is measured); labels are
+true/false or "good"/"bad". No set that is measured is fitted.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from rag_checks.errors import SourceError
 from rag_checks.judge import offline_verdicts
 from rag_checks.judge.agreement import agreement
 from rag_checks.judge.offline import OfflineJudge
-from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, contains, features, recall
+from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, contains, features
 from rag_checks.judge.offline_text import analyse
 from rag_checks.protocols import JudgeRequest, Task
 from rag_checks.text import language_of
@@ -89,7 +91,8 @@ def fit(matrix: "np.ndarray", labels: "np.ndarray") -> "np.ndarray":
 def with_sentences(rows: Sequence[Row]) -> list[Row]:
     """The rows, and rows with a sentence as reference: a right answer of another system to the same question.
 
-    Golden items have sentences as references; question sets have names and numbers. One set holds both this way.
+    Golden items have sentences as references; question sets have names and numbers. One set holds both
+    this way.
     """
     right: dict[str, list[Row]] = {}
     for row in rows:
@@ -105,7 +108,7 @@ def with_sentences(rows: Sequence[Row]) -> list[Row]:
 
 
 def train(path: Path) -> dict[str, Any]:
-    """The model file's content: weights, bias, and the threshold with the best kappa in cross-validation by question."""
+    """The model file's content; its threshold has the best kappa in cross-validation by question."""
     import numpy as np  # noqa: PLC0415 - needed to train, never to judge
 
     rows = with_sentences(read_rows(path))
@@ -183,12 +186,15 @@ def gold_string(row: Row) -> float:
 
 
 def token_recall(row: Row) -> float:
-    """Share of the words of the best accepted form of the reference that the answer has."""
-    said = set(analyse(row["answer"]).words)
-    return max(
-        sum(word in said for word in analyse(form).words) / max(len(analyse(form).words), 1)
-        for form in aliases(row["reference"])
-    )
+    """Share of the content words and numbers of the best accepted form of the reference that the answer has."""
+    said = analyse(row["answer"])
+    found = 0.0
+    for form in map(analyse, aliases(row["reference"])):
+        hits = sum(word in said.content_set for word in form.content) + sum(
+            map(said.has_quantity, form.quantities)
+        )
+        found = max(found, hits / max(len(form.content) + len(form.quantities), 1))
+    return found
 
 
 def slices(rows: Sequence[Row]) -> Iterator[tuple[str, list[int]]]:
@@ -252,8 +258,8 @@ def main() -> None:
     _write("offline_agreement.json", {"model_version": model["version"], "sets": measured})
     for line in measured:
         interval = f"{line['kappa_low']}..{line['kappa_high']}"
-        row = f"{line['set']:14} {line['slice']:24} {line['method']:14} n={line['n']:<4} accuracy={line['accuracy']}"
-        print(f"{row} kappa={line['kappa']} ({interval}) auc={line['auc']}")  # noqa: T201 - the command's output
+        place = f"{line['set']:14} {line['slice']:24} {line['method']:14} n={line['n']:<4}"
+        print(f"{place} accuracy={line['accuracy']} kappa={line['kappa']} ({interval}) auc={line['auc']}")  # noqa: T201 - the command's output
 
 
 def _write(name: str, content: dict[str, Any]) -> None:
