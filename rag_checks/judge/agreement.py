@@ -43,9 +43,9 @@ def agreement(pairs: Iterable[tuple[float | None, bool]], *, threshold: float = 
 
     Returns:
         Accuracy po = (TP+TN)/n; kappa = (po - pe)/(1 - pe) with chance agreement pe from the margins; its
-        95 % interval kappa ± 1.96·sqrt(po(1 - po)/(n(1 - pe)²)), cut at ±1 (both: Cohen 1960, for large samples; a
-        perfect agreement therefore has an interval of width 0); AUC by the Mann-Whitney statistic, ties
-        counting half.
+        95 % interval kappa ± 1.96·sqrt(po(1 - po)/(n(1 - pe)²)), cut at ±1 (both: Cohen 1960, for large
+        samples; perfect agreement therefore has an interval of width 0); AUC by the Mann-Whitney
+        statistic, ties counting half.
     """
     rows = list(pairs)
     scored = [(score, label) for score, label in rows if score is not None]
