@@ -42,9 +42,10 @@ def agreement(pairs: Iterable[tuple[float | None, bool]], *, threshold: float = 
         threshold: scores from here on say "good".
 
     Returns:
-        Accuracy po = (TP+TN)/n; kappa = (po - pe)/(1 - pe) with chance agreement pe from the margins (Cohen 1960); its
-        95 % interval kappa ± 1.96·sqrt(po(1 - po)/(n(1 - pe)²)), cut at ±1 (Cohen 1960, large samples; a perfect
-        agreement therefore has an interval of width 0); AUC by the Mann-Whitney statistic, ties counting half.
+        Accuracy po = (TP+TN)/n; kappa = (po - pe)/(1 - pe) with chance agreement pe from the margins; its
+        95 % interval kappa ± 1.96·sqrt(po(1 - po)/(n(1 - pe)²)), cut at ±1 (both: Cohen 1960, for large
+        samples; perfect agreement therefore has an interval of width 0); AUC by the Mann-Whitney
+        statistic, ties counting half.
     """
     rows = list(pairs)
     scored = [(score, label) for score, label in rows if score is not None]
@@ -104,9 +105,9 @@ def _auc(scored: list[tuple[float, bool]]) -> float | None:
 def measured_agreement() -> dict[str, Any]:
     """What `offline_train` measured for the shipped offline judge, from `offline_agreement.json`.
 
-    Keys: `model_version`; `sets`: a list of {set, metric, language, slice, n, accuracy, kappa, kappa_low, kappa_high,
-    auc} with `slice` "all", an answer length or a kind; for comparison the rows of method "gold string" and "token
-    recall" beside "offline judge".
+    Keys: `model_version`; `sets`: a list of {set, metric, language, slice, method} and the fields of
+    `Agreement`. `slice` is "all", an answer length, a half or a kind; `method` is "offline judge" or,
+    for comparison, "gold string" or "token recall".
     """
     text = resources.files("rag_checks.judge").joinpath("offline_agreement.json").read_text("utf-8")
     return json.loads(text)  # type: ignore[no-any-return]

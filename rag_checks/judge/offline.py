@@ -1,9 +1,10 @@
 """The offline judge: no model, no network, no key. Deterministic string work in Chinese and English.
 
-It lets a monitor run on any machine, and it is honest about itself: claims are sentences and clauses, verdicts are
-word, number and negation checks weighed by a small fitted model, and every score carries its identity "offline-…".
-How far it agrees with people is measured (`agreement.measured_agreement`). On short factual answers it comes close
-to model judges; on long free answers, and for faithfulness, it is a signal, never a verdict.
+It lets a monitor run on any machine, and it is honest about itself: claims are sentences, verdicts are
+word, number and negation checks beside a small fitted model, and every score carries its identity
+"offline-…". How far it agrees with people is measured (`agreement.measured_agreement`). On short
+factual answers it comes close to model judges; on long free answers, and for faithfulness, it is a
+signal, never a verdict.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_checks import text as texts
-from rag_checks.judge import offline_claims, offline_verdicts
+from rag_checks.judge import offline_claims, offline_contexts, offline_lexicon, offline_verdicts
 from rag_checks.judge.offline_features import aliases
 from rag_checks.judge.offline_questions import reconstruct
 from rag_checks.judge.offline_text import Text, analyse
@@ -33,18 +34,18 @@ from rag_checks.protocols import (
 )
 from rag_checks.records import JudgeIdentity, Language, Usage
 
-# Raise it with every change of the code that can change a verdict: scores before and after are different series (P4).
+# Raise it when a change of the code can change a verdict: scores before and after are different series (P4).
 CODE_VERSION = "1"
 
 
 class OfflineJudge:
-    """Implements `protocols.Judge` with strings only; safe to call concurrently, raises none of the judge errors."""
+    """Implements `protocols.Judge` with strings only; safe to call concurrently; raises no judge error."""
 
     @cached_property
     def identity(self) -> JudgeIdentity:
-        """Kind offline; the hash covers the shipped coefficients and the version of the code."""
+        """Kind offline; the hash covers coefficients, word lists and the version of the code."""
         model = offline_verdicts.model()
-        content = json.dumps([CODE_VERSION, *model])
+        content = json.dumps([CODE_VERSION, *model, offline_lexicon.source()])
         name = f"offline-{model.version}"
         return JudgeIdentity(
             kind="offline",
@@ -88,15 +89,15 @@ def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
     answer_claims, reference_claims = inputs.get("answer_claims", []), inputs.get("reference_claims", [])
     targets = reference_claims or [text for text in (inputs.get("reference"),) if text]
     targets = targets or answer_claims or [text for text in (inputs.get("answer"),) if text]
-    wanted = offline_verdicts.needs(inputs.get("question", ""), targets)
+    wanted = offline_contexts.needs(inputs.get("question", ""), targets)
     rated = contexts if inputs.get("rate_contexts", True) else []
-    useful = [offline_verdicts.useful(wanted, context, language) for context in rated]
+    useful = [offline_contexts.useful(wanted, context, language) for context in rated]
     return ContextCheck(
         answer_claims=_numbered(
-            [offline_verdicts.supported_by(one, contexts, language) for one in answer_claims]
+            [offline_contexts.supported_by(one, contexts, language) for one in answer_claims]
         ),
         reference_claims=_numbered(
-            [offline_verdicts.supported_by(one, contexts, language) for one in reference_claims]
+            [offline_contexts.supported_by(one, contexts, language) for one in reference_claims]
         ),
         contexts=[
             ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)
@@ -109,7 +110,7 @@ def _compare_claims(inputs: dict[str, Any], language: Language) -> ClaimComparis
     answer = inputs.get("answer") or "\n".join(answer_claims)
     reference = inputs.get("reference") or "\n".join(reference_claims)
     supported, stated = offline_verdicts.compare(
-        inputs.get("question", ""), answer, answer_claims, reference, reference_claims, language
+        inputs.get("question", ""), (answer, answer_claims), (reference, reference_claims), language
     )
     return ClaimComparison(answer_claims=_numbered(supported), reference_claims=_numbered(stated))
 
@@ -131,8 +132,9 @@ _TASKS: dict[Task, Callable[[dict[str, Any], Language], Output]] = {
 def lexical_similarity(first: str, second: str) -> float:
     """Likeness of two texts by their words and letters, 0..1: symmetric, 1 for equal normalised texts.
 
-    0.55 F1 of content words and numbers (units converted) + 0.40 Dice of character n-grams + 0.05 cosine of single
-    characters. A refusal against a statement is 0: it says nothing about the matter, whatever words it repeats.
+    0.55 F1 of content words and numbers (units converted) + 0.40 Dice of character n-grams + 0.05 cosine of
+    single characters. A refusal against a statement is 0: it says nothing about the matter, whatever words it
+    repeats.
     """
     one, two = analyse(first), analyse(second)
     if texts.normalise(first) == texts.normalise(second):

@@ -1,6 +1,7 @@
-"""String features that tell whether an answer states what a reference says, and contradictions between two texts.
+"""String features that tell whether an answer states what a reference says.
 
-The features are made for Chinese and English alike; the weights that combine them are fitted by `offline_train`.
+The features are made for Chinese and English alike; the weights that combine them are fitted by
+`offline_train`.
 """
 
 import math
@@ -8,7 +9,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from rag_checks import text as texts
 from rag_checks.judge.offline_claims import factual_sentences, noncommittal
 from rag_checks.judge.offline_numbers import Quantity
 from rag_checks.judge.offline_text import Text, analyse, is_generic
@@ -33,7 +33,7 @@ FEATURES = (
     "negation_differs",
     "opposite",
     "refuses",
-    "sentence_recall",  # recall and core recall again, for references that repeat words of the question: sentences
+    "sentence_recall",  # recall and core recall again, for references that repeat the question: sentences
     "sentence_core_recall",
     "in_question",  # the reference's words are in the question: containment says little
     "new_words",  # log of the number of new words of the answer
@@ -52,9 +52,10 @@ _MAX_ALIASES = 200
 
 @lru_cache(maxsize=16384)
 def aliases(reference: str) -> tuple[str, ...]:
-    """Accepted forms of a reference: itself, and its parts when it is a list `A/B/C` as question sets write it.
+    """Accepted forms of a reference: itself, or its parts when it is a list `A/B/C` of aliases.
 
-    Only short Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户) are not lists.
+    Only short Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户)
+    are not lists.
     """
     plain = _IN_BRACKETS.sub("", reference).strip() or reference
     if "/" not in plain or "://" in plain or _HAN.search(plain) or _SENTENCES.search(plain):
@@ -81,7 +82,7 @@ def _met(quantities: Sequence[Quantity], answer: Text) -> float:
 
 
 def recall(words: Sequence[str], quantities: Sequence[Quantity], answer: Text) -> float:
-    """Share of words and quantities that the answer has, each counted by `Text.has`; 0 when there are none."""
+    """Share of words and quantities that the answer has, 0..1; 0 when there are none."""
     total = len(words) + len(quantities)
     if not total:
         return 0.0

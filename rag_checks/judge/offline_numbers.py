@@ -1,19 +1,18 @@
 """Numbers with units in Chinese and English text, made comparable: 三天 = 3天 = 72小时, two weeks = 14 days.
 
-Only conversions that hold in every policy are made. A working day is not a day and a month is not 30 days: they
-keep units of their own.
+Only conversions that hold in every policy are made. A working day is not a day and a month is not 30
+days: they keep units of their own.
 """
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-
 _Keep = Callable[..., str]
 
 
 class Quantity(NamedTuple):
-    """A number with its unit: `value` in the base unit of `unit` ("" without one), `raw` as it was written."""
+    """A number with its unit: `value` in the base unit `unit` ("" without one), `raw` as written."""
 
     value: float
     unit: str
@@ -70,15 +69,11 @@ _SHARE = re.compile(r"([百千万])分之([零一二两三四五六七八九十�
 _SHARES = {"百": 1, "千": 10, "万": 100}
 _MORE_THAN_NUMBERS = frozenset({"万一", "一一"})
 
-_EN_SMALL = dict(
-    zip(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split(),  # noqa: SIM905 - a list of twenty words reads best as a line
-        range(20),
-        strict=True,
-    )
-) | {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+_EN_SMALL = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _EN_SCALE = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _EN_NUMERAL = re.compile(
@@ -89,7 +84,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _EN_UNIT = "|".join(
     sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
 )
-# These patterns begin with a digit, so that the regex engine can jump to one; what stands before it is looked at after.
+# These patterns begin with a digit, so that the regex engine can jump to one; callers look at what precedes.
 _QUANTITY = re.compile(
     rf"\d+(?:\.\d+)?(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
     rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9]|\.\d)"
@@ -116,7 +111,7 @@ _SCALES = {"百": 100, "千": 1000, "k": 1000, "thousand": 1000, "万": 10**4, "
 
 
 def chinese_number(numeral: str) -> int | None:
-    """The value of a Chinese numeral (三十五 → 35, 二〇二四 → 2024); None for what is not one number (三四)."""
+    """Value of a Chinese numeral (三十五 → 35, 二〇二四 → 2024); None for no single number (三四)."""
     if all(char in _ZH_DIGIT for char in numeral):
         if len(numeral) == 2 and "〇" not in numeral and "零" not in numeral:  # noqa: PLR2004 - "three or four"
             return None
@@ -135,7 +130,7 @@ def chinese_number(numeral: str) -> int | None:
 
 
 def arabic(text: str) -> str:
-    """Normalised text with its number words as digits: 三天 → 3天, 百分之五 → 5%, twenty-one → 21, 1,000 → 1000."""
+    """Normalised text with number words as digits: 三天 → 3天, 百分之五 → 5%, twenty-one → 21."""
     if "," in text:
         text = _THOUSANDS.sub("", text)
     if "分之" in text:
@@ -216,7 +211,7 @@ def take_quantities(text: str) -> tuple[list[Quantity], str]:
 
 def _inside_word(match: re.Match[str], also: str = "") -> bool:
     before = match.string[match.start() - 1 : match.start()]
-    return before.isdigit() or bool(before) and before in also or (before.isascii() and before.isalpha())
+    return before.isdigit() or (bool(before) and before in also) or (before.isascii() and before.isalpha())
 
 
 def _year(match: re.Match[str], keep: _Keep) -> str:

@@ -1,28 +1,26 @@
 """Which question does an answer answer? A reconstruction without a model, for answer_relevancy.
 
-Method: the user's own question without the content words that the answer does not take up. Words that ask (几天, when)
-are taken up by a number, words for a kind of thing (department) by any answer. A bare name or number leaves the subject
-out as people do, so it takes up all of the question when its kind fits what is asked. An answer that takes up nothing
-becomes a question about itself, so that the similarity to the user's question is low.
-It is a signal: an answer on the matter in other words is scored too low.
+Method: the user's own question without the content words that the answer does not take up. Words that
+ask (几天, when) are taken up by a number, words for a kind of thing (department) by any answer. A bare
+name or number leaves the subject out as people do, so it takes up all of the question when its kind
+fits what is asked. An answer that takes up nothing becomes a question about itself, so that the
+similarity to the user's question is low. It is a signal: an answer on the matter in other words is
+scored too low.
 """
 
-import re
 from collections.abc import Sequence
 
 from rag_checks import text as texts
+from rag_checks.judge import offline_lexicon as lexicon
 from rag_checks.judge.offline_text import Text, analyse, is_generic
 
-_ASKS_NUMBER = re.compile(
-    r"几|多少|多久|多长|多大|多高|何时|什么时候|哪天|哪年"
-    r"|\b(?:how (?:many|much|long|old|far|often)|when|what (?:time|year|date))\b"
-)
+_ASKS_NUMBER = lexicon.pattern("questions", "asks_number")
 _NAME_WORDS = 4  # a name or a number with what it counts; more words are a statement
 _TAKEN_UP = 0.7
 
 
 def reconstruct(question: str, claims: Sequence[str]) -> list[str]:
-    """Questions the claims would answer: one, in the question's words as far as the claims take them up; [] for none."""
+    """The question the claims would answer, in the words of the user's own; [] without claims."""
     if not claims:
         return []
     asked, said = analyse(question), analyse("\n".join(claims))

@@ -1,17 +1,18 @@
 """Fit the offline judge's weights and measure its agreement with people.
 
-    python -m rag_checks.judge.offline_train TRAIN.jsonl --measure evouna-500=FILE --measure contrast-zh=FILE …
+    python -m rag_checks.judge.offline_train TRAIN.jsonl --measure NAME=FILE --measure NAME=FILE
 
-writes `offline_model.json` and `offline_agreement.json` beside this module. Training rows hold question, gold, answer
-and label (true: people said right). Rows to measure hold the same, or `reference` for `gold`, or `context` instead of
-either (then faithfulness is measured); labels are true/false or "good"/"bad". No set that is measured is fitted.
+writes `offline_model.json` and `offline_agreement.json` beside this module. Training rows hold
+question, gold, answer and label (true: people said right). Rows to measure hold the same, or
+`reference` for `gold`, or `context` instead of either (then faithfulness is measured); labels are
+true/false or "good"/"bad". No set that is measured is fitted.
 """
 
 import argparse
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from rag_checks.errors import SourceError
 from rag_checks.judge import offline_verdicts
 from rag_checks.judge.agreement import agreement
 from rag_checks.judge.offline import OfflineJudge
-from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, contains, features, recall
+from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, contains, features
 from rag_checks.judge.offline_text import analyse
 from rag_checks.protocols import JudgeRequest, Task
 from rag_checks.text import language_of
@@ -34,6 +35,7 @@ _FOLDS = 5
 _LONG, _SENTENCE = 6, 25
 
 Row = dict[str, Any]
+Methods = dict[str, list[float | None]]
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -89,7 +91,8 @@ def fit(matrix: "np.ndarray", labels: "np.ndarray") -> "np.ndarray":
 def with_sentences(rows: Sequence[Row]) -> list[Row]:
     """The rows, and rows with a sentence as reference: a right answer of another system to the same question.
 
-    Golden items have sentences as references; question sets have names and numbers. One set holds both this way.
+    Golden items have sentences as references; question sets have names and numbers. One set holds both
+    this way.
     """
     right: dict[str, list[Row]] = {}
     for row in rows:
@@ -104,11 +107,15 @@ def with_sentences(rows: Sequence[Row]) -> list[Row]:
     return [*rows, *made]
 
 
-def train(path: Path) -> dict[str, Any]:
-    """The model file's content: weights, bias, and the threshold with the best kappa in cross-validation by question."""
+def train(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The model file's content, and the agreement of its verdicts in cross-validation by question.
+
+    The threshold is the one with the best kappa in cross-validation.
+    """
     import numpy as np  # noqa: PLC0415 - needed to train, never to judge
 
-    rows = with_sentences(read_rows(path))
+    given = read_rows(path)
+    rows = with_sentences(given)
     matrix = np.array([vector(row) for row in rows], dtype=float)
     labels = np.array([row["label"] for row in rows], dtype=float)
     folds = np.array([int(hashlib.sha256(row["question"].encode()).hexdigest(), 16) % _FOLDS for row in rows])
@@ -123,20 +130,24 @@ def train(path: Path) -> dict[str, Any]:
 
     threshold = max((step / 20 for step in range(6, 15)), key=kappa)
     weights = fit(matrix, labels)
-    return {
+    model = {
         "version": MODEL_VERSION,
         "trained_on": {
             "file": path.name,
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "n": len(rows),
+            "rows": len(given),
+            "with_sentence_references": len(rows),
         },
-        "cross_validated_kappa": round(kappa(threshold), 4),
         "threshold": threshold,
         "bias": round(float(weights[-1]), 6),
         "weights": {
             name: round(float(weight), 6) for name, weight in zip(FEATURES, weights[:-1], strict=True)
         },
     }
+    # Moved so that the model's threshold falls on 0.5, where all methods are compared.
+    shifted = [float(chance >= threshold) / 2 + chance / 2 for chance in chances.tolist()[: len(given)]]
+    methods: Methods = {"offline judge": [*shifted], **plain_methods(given)}
+    return model, list(lines(f"{path.stem}, cross-validated", "verdict", given, methods))
 
 
 async def correctness(judge: OfflineJudge, row: Row) -> float:
@@ -183,12 +194,15 @@ def gold_string(row: Row) -> float:
 
 
 def token_recall(row: Row) -> float:
-    """Share of the words of the best accepted form of the reference that the answer has."""
-    said = set(analyse(row["answer"]).words)
-    return max(
-        sum(word in said for word in analyse(form).words) / max(len(analyse(form).words), 1)
-        for form in aliases(row["reference"])
-    )
+    """Share of the content words and numbers of the closest form of the reference that the answer has."""
+    said = analyse(row["answer"])
+    found = 0.0
+    for form in map(analyse, aliases(row["reference"])):
+        hits = sum(word in said.content_set for word in form.content) + sum(
+            map(said.has_quantity, form.quantities)
+        )
+        found = max(found, hits / max(len(form.content) + len(form.quantities), 1))
+    return found
 
 
 def slices(rows: Sequence[Row]) -> Iterator[tuple[str, list[int]]]:
@@ -203,24 +217,22 @@ def slices(rows: Sequence[Row]) -> Iterator[tuple[str, list[int]]]:
             yield f"{key} {value}", [at for at, row in enumerate(rows) if row[key] == value]
 
 
-def measure(name: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
-    """Agreement of the offline judge and of two plain methods on one labelled set, by slice."""
-    judge = OfflineJudge()
-    grounded = "context" in rows[0]
+def plain_methods(rows: Sequence[Row]) -> Methods:
+    """Scores of the two methods everybody tries first."""
+    return {
+        "gold string": [gold_string(row) for row in rows],
+        "token recall": [token_recall(row) for row in rows],
+    }
 
-    async def grade() -> list[float | None]:
-        return [await (faithfulness if grounded else correctness)(judge, row) for row in rows]
 
-    methods: dict[str, list[float | None]] = {"offline judge": asyncio.run(grade())}
-    if not grounded:
-        plain: dict[str, Callable[[Row], float]] = {"gold string": gold_string, "token recall": token_recall}
-        methods |= {method: [score(row) for row in rows] for method, score in plain.items()}
+def lines(name: str, metric: str, rows: Sequence[Row], methods: Methods) -> Iterator[dict[str, Any]]:
+    """Agreement of each method with the labels of a set, by slice."""
     for part, chosen in slices(rows):
         for method, scores in methods.items():
             figures = agreement([(scores[at], rows[at]["label"]) for at in chosen]).model_dump()
             yield {
                 "set": name,
-                "metric": "faithfulness" if grounded else "answer_correctness",
+                "metric": metric,
                 "language": language_of(rows[0]["question"]),
                 "slice": part,
                 "method": method,
@@ -229,6 +241,20 @@ def measure(name: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
                     for key, value in figures.items()
                 },
             }
+
+
+def measure(name: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
+    """Agreement of the offline judge, and of plain methods, on one labelled set, by slice."""
+    judge = OfflineJudge()
+    grounded = "context" in rows[0]
+
+    async def grade() -> list[float | None]:
+        return [await (faithfulness if grounded else correctness)(judge, row) for row in rows]
+
+    methods: Methods = {"offline judge": asyncio.run(grade())}
+    if not grounded:
+        methods |= plain_methods(rows)
+    yield from lines(name, "faithfulness" if grounded else "answer_correctness", rows, methods)
 
 
 def main() -> None:
@@ -241,10 +267,10 @@ def main() -> None:
         "--measure", action="append", default=[], metavar="NAME=FILE", help="labelled file to measure"
     )
     arguments = parser.parse_args()
-    model = train(arguments.train)
+    model, validated = train(arguments.train)
     _write("offline_model.json", model)
     offline_verdicts.model.cache_clear()
-    measured = [
+    measured = validated + [
         line
         for name, _, file in (pair.partition("=") for pair in arguments.measure)
         for line in measure(name, read_rows(Path(file)))
@@ -252,8 +278,8 @@ def main() -> None:
     _write("offline_agreement.json", {"model_version": model["version"], "sets": measured})
     for line in measured:
         interval = f"{line['kappa_low']}..{line['kappa_high']}"
-        row = f"{line['set']:14} {line['slice']:24} {line['method']:14} n={line['n']:<4} accuracy={line['accuracy']}"
-        print(f"{row} kappa={line['kappa']} ({interval}) auc={line['auc']}")  # noqa: T201 - the command's output
+        place = f"{line['set']:20} {line['slice']:24} {line['method']:14} n={line['n']:<4}"
+        print(f"{place} accuracy={line['accuracy']} kappa={line['kappa']} ({interval}) auc={line['auc']}")  # noqa: T201 - the command's output
 
 
 def _write(name: str, content: dict[str, Any]) -> None:

@@ -1,0 +1,146 @@
+"""Agreement figures, and the offline judge's agreement with people on the shipped samples."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offline_fixtures import DATA, correctness, rows
+
+from rag_checks.errors import SourceError
+from rag_checks.judge import offline_train
+from rag_checks.judge.agreement import agreement, measured_agreement
+from rag_checks.judge.offline_features import FEATURES
+
+
+def test_agreement_of_a_worked_example():
+    """Cohen's textbook table 20/5/10/15: accuracy 0.7, kappa 0.4, interval by the stated formula."""
+    pairs = [(1.0, True)] * 20 + [(1.0, False)] * 5 + [(0.0, True)] * 10 + [(0.0, False)] * 15
+    found = agreement([*pairs, (None, True)])
+    assert (found.n, found.n_missing) == (50, 1)
+    assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (
+        20,
+        5,
+        10,
+        15,
+    )
+    assert found.accuracy == pytest.approx(0.7)
+    assert found.kappa == pytest.approx(0.4)
+    margin = 1.959964 * (0.7 * 0.3 / 50) ** 0.5 / 0.5
+    assert (found.kappa_low, found.kappa_high) == pytest.approx((0.4 - margin, 0.4 + margin))
+
+
+def test_auc_counts_ties_half():
+    """AUC is the share of (good, bad) pairs in the right order, ties counting half."""
+    assert agreement([(0.9, True), (0.5, True), (0.5, False), (0.1, False)]).auc == pytest.approx(0.875)
+
+
+@pytest.mark.parametrize("pairs", [[], [(None, True)], [(0.9, True), (0.8, True)]])
+def test_agreement_without_both_labels_is_unknown_not_perfect(pairs):
+    """Without rows, or with one label given and predicted only, kappa and AUC are None."""
+    found = agreement(pairs)
+    assert found.kappa is None
+    assert found.auc is None
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.booleans()), max_size=40))
+def test_agreement_stays_in_range(pairs):
+    """Counts add up and figures stay in their ranges for any scores."""
+    found = agreement(pairs)
+    assert found.n + found.n_missing == len(pairs)
+    assert found.kappa is None or -1 <= found.kappa_low <= found.kappa <= found.kappa_high <= 1
+    assert found.auc is None or 0 <= found.auc <= 1
+
+
+def test_the_judge_is_clearly_above_gold_string_match():
+    """On the shipped sample of human labels the product's score agrees better than gold-string match."""
+    sample = offline_train.read_rows(DATA / "evouna_100.jsonl")
+    judged = agreement((correctness(r["question"], r["reference"], r["answer"]), r["label"]) for r in sample)
+    plain = agreement((offline_train.gold_string(r), r["label"]) for r in sample)
+    assert judged.kappa > plain.kappa + 0.1
+    shipped = next(
+        line
+        for line in measured_agreement()["sets"]
+        if (line["set"], line["slice"], line["method"]) == ("evouna-100", "all", "offline judge")
+    )
+    assert judged.kappa == pytest.approx(shipped["kappa"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "least"), [("contrast_zh.jsonl", 0.6), ("contrast_en.jsonl", 0.6)])
+def test_the_contrast_sets_are_judged_right_on_the_held_out_half(name, least):
+    """On half B, never looked at while designing, kappa is at least substantial."""
+    held_out = [row for row in rows(name) if row["half"] == "B"]
+    found = agreement(
+        (correctness(row["question"], row["reference"], row["answer"]), row["label"] == "good")
+        for row in held_out
+    )
+    assert found.kappa >= least
+
+
+@pytest.mark.parametrize("name", ["contrast_zh.jsonl", "contrast_en.jsonl"])
+def test_partial_answers_score_below_full_ones(name):
+    """A partial answer never scores as high as the reference itself, and less than a right answer on average."""
+    partial = [row for row in rows(name) if row["kind"] == "partial"]
+    scores = [correctness(row["question"], row["reference"], row["answer"]) for row in partial]
+    whole = [correctness(row["question"], row["reference"], row["reference"]) for row in partial]
+    good = [
+        correctness(row["question"], row["reference"], row["answer"])
+        for row in rows(name)
+        if row["label"] == "good"
+    ]
+    assert all(part < full for part, full in zip(scores, whole, strict=True))
+    assert sum(scores) / len(scores) < sum(good) / len(good)
+
+
+def test_contrast_sets_are_whole():
+    """Over 200 Chinese and 60 English pairs, each kind there, ids unique, labels good or bad."""
+    for name, least in (("contrast_zh.jsonl", 200), ("contrast_en.jsonl", 60)):
+        pairs = rows(name)
+        assert len(pairs) >= least
+        assert len({row["id"] for row in pairs}) == len(pairs)
+        assert {row["label"] for row in pairs} == {"good", "bad"}
+        assert {
+            "number",
+            "swap",
+            "negation",
+            "partial",
+            "paraphrase",
+            "refusal",
+            "unit",
+            "unit_same",
+            "extra",
+        } == {row["kind"] for row in pairs}
+
+
+def test_measured_agreement_names_the_shipped_model():
+    """The figures belong to the coefficients that ship with them and cover all sets."""
+    measured = measured_agreement()
+    assert measured["model_version"] == offline_train.MODEL_VERSION
+    assert {line["metric"] for line in measured["sets"]} == {"verdict", "answer_correctness", "faithfulness"}
+    assert {line["language"] for line in measured["sets"]} == {"zh", "en"}
+
+
+def test_fit_finds_the_weights_of_a_known_model():
+    """Logistic regression by Newton's method recovers the signs and size of a simulated model."""
+    random = np.random.default_rng(7)
+    matrix = random.normal(size=(4000, 2))
+    labels = (random.random(4000) < 1 / (1 + np.exp(-(2 * matrix[:, 0] - matrix[:, 1] + 0.5)))).astype(float)
+    assert offline_train.fit(matrix, labels) == pytest.approx([2, -1, 0.5], abs=0.2)
+
+
+def test_training_is_repeatable_and_complete(tmp_path):
+    """Training on a labelled file gives a weight for each feature, the same ones each time."""
+    first, validated = offline_train.train(DATA / "evouna_100.jsonl")
+    second, _ = offline_train.train(DATA / "evouna_100.jsonl")
+    assert first == second
+    assert tuple(first["weights"]) == FEATURES
+    assert validated[0]["n"] == 100
+
+
+def test_a_bad_training_line_is_named(tmp_path):
+    """A line without a label is refused with file and line number."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "q", "answer": "a"}) + "\n", "utf-8")
+    with pytest.raises(SourceError, match=r"rows\.jsonl:1"):
+        offline_train.read_rows(path)
