@@ -41,7 +41,7 @@ def print_run(
     if run.problem:
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
-        out.print(f"[dim]{escape(summary.judge_note)}[/]")
+        out.print(f"[dim]offline judge (string features, no model); {escape(summary.judge_note)}[/]")
     out.print(_verdict_table(summary.verdicts))
     if summary.findings:
         out.print("[bold]Where it broke[/]")

@@ -11,6 +11,7 @@ from rag_checks.alerts.outbox import post
 from rag_checks.alerts.slack import sender_from_env
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
+from rag_checks.pipeline.runs import stored_run
 from rag_checks.pipeline.summary import report_name, summarise
 from rag_checks.records import Level, OutboxMessage, RunSummary
 from rag_checks.settings import Settings
@@ -61,14 +62,16 @@ def alert(
     Raises RunIncomplete before the run is checked, and what `alerts.outbox.post` raises when nobody was told.
     """
     now = now or datetime.now(UTC)
-    summary, _ = summarise(monitor, settings, eval_run_id)
-    if summary.run.status not in {"checked", "done"}:
-        raise RunIncomplete(f"{eval_run_id} has no verdicts yet: nothing can be told")
     with Store.open(settings.store_url) as store:
+        run = stored_run(store, eval_run_id)
+        if run.status not in {"checked", "done"}:
+            raise RunIncomplete(f"{eval_run_id} has no verdicts yet: nothing can be told")
         message = None
-        if wanted == "yes" or (wanted == "auto" and _is_told(monitor, summary)):
-            message = _post(store, monitor, settings, _message(monitor, settings, summary, now), now)
-        store.save_run(summary.run.model_copy(update={"status": "done", "finished_at": now}))
+        if wanted == "yes" or (wanted == "auto" and not run.backfill):
+            summary, _ = summarise(monitor, settings, eval_run_id, with_trends=False)
+            if wanted == "yes" or monitor.alerts.when == "always" or summary.level is not Level.OK:
+                message = _post(store, monitor, settings, _message(monitor, settings, summary, now), now)
+        store.save_run(run.model_copy(update={"status": "done", "finished_at": now}))
         return message
 
 
@@ -105,12 +108,6 @@ def _post(
 ) -> OutboxMessage:
     sender = sender_from_env(monitor.alerts, settings.environ)
     return post(store.outbox(), message, sender, now=now, save_dir=settings.unsent)
-
-
-def _is_told(monitor: Monitor, summary: RunSummary) -> bool:
-    if summary.run.backfill:
-        return False
-    return monitor.alerts.when == "always" or summary.level is not Level.OK
 
 
 def _message(monitor: Monitor, settings: Settings, summary: RunSummary, now: datetime) -> OutboxMessage:

@@ -1,9 +1,9 @@
 """What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
 
-from rag_checks.errors import StoreError
 from rag_checks.judge.agreement import measured_agreement
 from rag_checks.monitor import Monitor
-from rag_checks.records import GradedCase, Language, RunSummary, Usage
+from rag_checks.pipeline.runs import stored_run
+from rag_checks.records import GradedCase, Language, RunSummary, Trend, Usage
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.verdicts.drift import trends, worst_level
@@ -13,18 +13,25 @@ WORST_ITEMS = 10
 _RANK = ("answer_correctness", "refusal_correctness", "answer_relevancy", "faithfulness", "context_recall")
 
 
-def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[RunSummary, list[GradedCase]]:
-    """The summary of a checked run, and all its graded cases for drill-down. Raises StoreError."""
+def summarise(
+    monitor: Monitor, settings: Settings, eval_run_id: str, *, with_trends: bool = True
+) -> tuple[RunSummary, list[GradedCase]]:
+    """The summary of a checked run, and all its graded cases for drill-down. Raises StoreError.
+
+    Trends read all earlier nights; leave them out where no chart is drawn.
+    """
     with Store.open(settings.store_url) as store:
-        run = store.run(eval_run_id)
-        if run is None:
-            raise StoreError(f"no run {eval_run_id!r} in the store")
+        run = stored_run(store, eval_run_id)
         decided = store.verdicts(eval_run_id)
         findings = store.findings(eval_run_id)
         graded = store.graded(eval_run_id)
-        history = store.history(monitor.monitor, since=None, until=run.night)
         expectations = store.expectations(eval_run_id)
-    usage = sum((score.usage for case in graded for score in case.scores), start=Usage())
+        charted: list[Trend] = []
+        if with_trends:
+            history = store.history(monitor.monitor, since=None, until=run.night)
+            told = store.verdict_history(monitor.monitor, until=run.night)
+            charted = trends(history, monitor, run.night, told)
+    explained = {case_id for finding in findings for case_id in finding.case_ids}
     summary = RunSummary(
         title=monitor.title or monitor.monitor,
         language=monitor.language,
@@ -34,9 +41,9 @@ def summarise(monitor: Monitor, settings: Settings, eval_run_id: str) -> tuple[R
         verdicts=tuple(decided),
         findings=tuple(findings),
         expectations=tuple(expectations),
-        trends=tuple(trends(history, monitor, run.night)),
-        worst=tuple(_worst(graded, {case_id for finding in findings for case_id in finding.case_ids})),
-        usage=usage,
+        trends=tuple(charted),
+        worst=tuple(_worst(graded, explained)),
+        usage=sum((score.usage for case in graded for score in case.scores), start=Usage()),
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
         report_url=_report_url(monitor, eval_run_id),
     )
@@ -58,8 +65,8 @@ def agreement_note(language: Language) -> str:
         for row in rows
     )
     if language == "zh":
-        return f"离线评委（只看字面，不用模型）；答案正确性与人工标注的一致性：{figures}"
-    return f"Offline judge (string features, no model); answer correctness against people's labels: {figures}"
+        return f"答案正确性与人工标注的一致性：{figures}"
+    return f"answer correctness against people's labels: {figures}"
 
 
 def report_name(eval_run_id: str) -> str:

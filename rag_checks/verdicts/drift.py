@@ -60,18 +60,19 @@ def worst_level(verdicts: Iterable[Verdict], monitor: Monitor) -> Level:
     return next((level for level in order if level in levels), Level.NO_DATA)
 
 
-def trends(history: Sequence[ScoreRow], monitor: Monitor, until: date) -> list[Trend]:
+def trends(
+    history: Sequence[ScoreRow], monitor: Monitor, until: date, decided: Iterable[tuple[date, Verdict]]
+) -> list[Trend]:
     """Mean, interval and level of each night up to `until`, for each metric and source that has rows.
 
     The line is that of the latest judge and metric version: a night graded by another keeps its place and
-    its counts but has no value, so that no line is drawn across the change (P4). Levels are those `decide`
-    gives each night.
+    its counts but has no value, so that no line is drawn across the change (P4). Levels are those of the
+    verdicts `decided` on each night (P2); a night without one has no_data.
     """
     past = History([row for row in history if row.night <= until], monitor)
     levels = {
         (verdict.metric, verdict.source, night): verdict
-        for night in past.nights
-        for verdict in past.verdicts(night)
+        for night, verdict in decided
         if verdict.slice == rules.WHOLE
     }
     result = []
