@@ -5,8 +5,9 @@ an honest answer costs nothing but a place in the sample.
 """
 
 import re
+from typing import Any
 
-from rag_checks.intake.row import FeedbackObject, Row
+from rag_checks.intake.spelling import opinion
 
 # The first character decides at most places of a text, and looking behind is only done after it: a plain
 # alternation would be tried in full at every character and cost more than reading the line.
@@ -26,13 +27,20 @@ _NO_ANSWER_EN = re.compile(
 )
 
 
-def is_bad_case(row: Row) -> bool:
-    """Whether a row read by `RowReader` is one."""
-    if row.error or not row.response or row.response.isspace():
+def is_bad_case(response: str | None, error: Any, feedback: Any, rating: Any) -> bool:
+    """Whether a turn is one.
+
+    Args:
+        response: the answer.
+        error: what the log says went wrong; false, empty and null mean nothing.
+        feedback: as `spelling.opinion` takes it.
+        rating: likewise.
+    """
+    if error or not response or response.isspace():
         return True
-    if type(row.feedback) is FeedbackObject and row.feedback.rating == "dislike":
+    if (feedback is not None or rating is not None) and opinion(feedback, rating) == "dislike":
         return True
-    return says_no_answer(row.response)
+    return says_no_answer(response)
 
 
 def says_no_answer(answer: str) -> bool:
@@ -40,6 +48,8 @@ def says_no_answer(answer: str) -> bool:
     if not answer.isascii():
         if _NO_ANSWER_ZH.search(answer):
             return True
+        if " " not in answer:  # no English words
+            return False
         answer = answer.replace("’", "'")
     answer = " " + answer.lower()
     for opener in _OPENERS_EN:

@@ -1,8 +1,10 @@
 """One pass over the files of a night: read, check, count, sample, mask."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,10 +12,11 @@ from zoneinfo import ZoneInfo
 from rag_checks.errors import SourceError
 from rag_checks.intake.bad_cases import is_bad_case
 from rag_checks.intake.formats import Format, format_named, known_formats, recognise
-from rag_checks.intake.redact import KINDS, Redactor
+from rag_checks.intake.learned import Batch
 from rag_checks.intake.reader import RowReader
-from rag_checks.intake.row import EPOCH, MICROSECOND, BadRow, Row, content_number, pack, turn_of
-from rag_checks.intake.sampling import BAD_CASE, BottomK, Draw, key_of, number_of
+from rag_checks.intake.redact import KINDS, Redactor
+from rag_checks.intake.row import BadRow, Row, pack, turn_of
+from rag_checks.intake.sampling import BAD_CASE, BottomK, Draw, key_of, number_of, numbers_of
 from rag_checks.intake.sources import CLOCK_SKEW, find_files, short_name
 from rag_checks.intake.streams import DamagedInput, open_stream
 from rag_checks.intake.window import Window
@@ -31,7 +34,7 @@ _MAX_QUARANTINE = 1000
 _HEAD = 4096
 # A row's entry in the register: 48 bits of its content's hash, its intent, whether it is a bad case.
 _READ = ("quarantined", "outside", "duplicates", "changed", "in_window")
-_COUNTS = ("files", "files_damaged", "future", "cleaned", "bad_cases", *_READ)
+_COUNTS = ("files", "files_damaged", "future", "bad_cases", *_READ)
 _CONTENT = 0xFFFF_FFFF_FFFF_0000
 
 
@@ -93,9 +96,8 @@ class _Night:
         self.strata = strata
         self._format = None if spec.format == "auto" else format_named(spec.format)
         self._rows = RowReader(ZoneInfo(spec.naive_time_zone) if spec.naive_time_zone else None)
-        self._start, self._end, self._future = (
-            (moment - EPOCH) // MICROSECOND for moment in (window.start, window.end, now + CLOCK_SKEW)
-        )
+        self._window = window
+        self._latest = now + CLOCK_SKEW
         self._key = key
         self._seen: dict[int, int] = {}
         # Intents by number: name, stratum, turns in the window.
@@ -118,17 +120,14 @@ class _Night:
                 self._unrecognised.append(name)
                 raise DamagedInput("format not recognised; set conversations.format")
             with open_stream(path) as stream:
-                for line, offset, fields in form.read(stream):
-                    if isinstance(fields, str):
-                        self._reject(name, line, offset, fields)
-                        continue
-                    try:
-                        self._take(fields)
-                    except BadRow as bad:
-                        self._reject(name, line, offset, str(bad))
+                for line, offset, given in form.read(stream):
+                    if isinstance(given, bytes):
+                        self._take_lines(name, line, offset, given.split(b"\n"))
+                    else:
+                        self._take_one(name, line, offset, given)
         except DamagedInput as damage:
             self._counts["files_damaged"] += 1
-            self._reject(name, damage.line, damage.offset, damage.reason)
+            self._take_one(name, damage.line, damage.offset, damage.reason)
 
     def _format_of(self, path: Path) -> Format | None:
         if self._format is not None:
@@ -136,41 +135,106 @@ class _Night:
         with open_stream(path) as stream:
             return recognise(path, stream.read(_HEAD))
 
-    def _reject(self, name: str, line: int, offset: int, reason: str) -> None:
-        self._counts["quarantined"] += 1
-        if len(self._quarantine) < _MAX_QUARANTINE:
-            self._quarantine.append(Quarantined(file=name, line=line, offset=offset, reason=reason))
+    def _take_lines(self, name: str, line: int, offset: int, lines: list[bytes]) -> None:
+        """All lines at once when they are in order; otherwise the halves, down to single lines."""
+        if self._take_batch(lines):
+            return
+        if len(lines) == 1:
+            if not lines[0].isspace() and lines[0]:
+                self._take_one(name, line, offset, lines[0])
+            return
+        half = len(lines) // 2
+        self._take_lines(name, line, offset, lines[:half])
+        offset += sum(map(len, lines[:half])) + half
+        self._take_lines(name, line + half, offset, lines[half:])
+
+    def _take_batch(self, lines: list[bytes]) -> bool:
+        """Take all lines, or none of them when one is bad, in the future, or of an id that was seen."""
+        read = self._rows.read_batch(lines)
+        if read is None:
+            return False
+        batch, moments = read
+        numbers: Sequence[int] = numbers_of(self._key, batch.column("turn_id"))
+        if len(set(numbers)) < len(numbers) or not self._seen.keys().isdisjoint(numbers):
+            return False
+        first, last = min(moments), max(moments)
+        if last > self._latest:
+            return False
+        if not (first in self._window and last in self._window):
+            inside = [moment in self._window for moment in moments]
+            self._counts["outside"] += inside.count(False)
+            batch, moments = batch.only(inside), list(compress(moments, inside))
+            numbers = list(compress(numbers, inside))
+        bad = list(map(is_bad_case, *map(batch.column, ("response", "error", "feedback", "rating"))))
+        labels = list(map(self._label_number, batch.column("intent")))
+        self._enter(batch, moments, numbers, labels, bad)
+        return True
+
+    def _enter(
+        self,
+        batch: Batch,
+        moments: list[datetime],
+        numbers: Sequence[int],
+        labels: list[int],
+        bad: list[bool],
+    ) -> None:
+        """Count rows that are new and in the window, and offer them for the sample."""
+        self._rows.count_batch(batch)
+        self._seen.update(
+            (number, content & _CONTENT | label << 1 | is_bad)
+            for number, content, label, is_bad in zip(numbers, batch.contents, labels, bad, strict=True)
+        )
+        self._counts["bad_cases"] += sum(bad)
+        for label, count in Counter(labels).items():
+            self._traffic[label] += count
+        strata = [
+            BAD_CASE if is_bad else self._strata_names[label]
+            for label, is_bad in zip(labels, bad, strict=True)
+        ]
+        for stratum, count in Counter(strata).items():
+            self.strata.count(stratum, count)
+        limits = {stratum: self.strata.limit(stratum) for stratum in set(strata)}
+        for place, (stratum, number) in enumerate(zip(strata, numbers, strict=True)):
+            if number < limits[stratum]:
+                row = self._rows.finish(batch.rows[place], moments[place])
+                self.strata.offer(stratum, number, row)
+
+    def _take_one(self, name: str, line: int, offset: int, given: dict[str, Any] | bytes | str) -> None:
+        """One row by the long way, or the reason why it is none."""
+        try:
+            if isinstance(given, str):
+                raise BadRow(given)
+            self._take(given)
+        except BadRow as bad:
+            self._counts["quarantined"] += 1
+            if len(self._quarantine) < _MAX_QUARANTINE:
+                self._quarantine.append(Quarantined(file=name, line=line, offset=offset, reason=str(bad)))
 
     def _take(self, given: dict[str, Any] | bytes) -> None:
-        row = self._rows.read(given)
-        asked_at: int = row.asked_at  # type: ignore[assignment]  # microseconds, once read
-        if asked_at > self._future:
+        row, content, moment = self._rows.read(given)
+        if moment > self._latest:
             self._counts["future"] += 1
             raise BadRow("asked_at: in the future")
-        number = number_of(self._key, row.turn_id)  # type: ignore[arg-type]  # a text, once read
+        number = number_of(self._key, str(row.turn_id))
         old = self._seen.get(number)
-        if not self._start <= asked_at < self._end:
+        if moment not in self._window:
             self._counts["outside"] += 1
             if old is not None:
                 self._forget(number, old)
             return
-        content = content_number(row) & _CONTENT
+        content &= _CONTENT
         if old is not None:
             if old & _CONTENT == content:
                 self._counts["duplicates"] += 1
                 return
             self._forget(number, old)
-        bad = is_bad_case(row)
-        label = self._label_numbers.get(row.intent)
-        if label is None:
-            label = self._new_label(row.intent)
+        bad = is_bad_case(row.response, row.error, row.feedback, row.rating)
+        label = self._label_number(row.intent)
         self._seen[number] = content | label << 1 | bad
         self._traffic[label] += 1
-        if bad or self._rows.was_cleaned:
-            self._counts["bad_cases"] += bad
-            self._counts["cleaned"] += self._rows.was_cleaned
+        self._counts["bad_cases"] += bad
         self.strata.add(BAD_CASE if bad else self._strata_names[label], number, row)
-        self._rows.count(row)
+        self._rows.count()
 
     def _forget(self, number: int, entry: int) -> None:
         """Take out a turn that a later line supersedes."""
@@ -180,6 +244,10 @@ class _Night:
         self._counts["bad_cases"] -= bad
         self._counts["changed"] += 1
         del self._seen[number]
+
+    def _label_number(self, intent: str | int | None) -> int:
+        number = self._label_numbers.get(intent)
+        return self._new_label(intent) if number is None else number
 
     def _new_label(self, intent: str | int | None) -> int:
         """Number of an intent not met in this spelling before."""
@@ -220,11 +288,13 @@ class _Night:
 
     def result(self, draw: Draw[bytes], *, too_old: int) -> Collected:
         """What was found, with the sampled turns masked."""
-        redactor, masked = Redactor(), Counter[str]()
+        redactor, masked, cleaned = Redactor(), Counter[str](), 0
         turns = []
         for pick in draw.picks:
-            turn, kinds = redactor.mask_turn(turn_of(pick.payload))
+            turn, was_cleaned = turn_of(pick.payload)
+            turn, kinds = redactor.mask_turn(turn)
             masked += kinds
+            cleaned += was_cleaned
             turns.append(SampledTurn(turn=turn, stratum=pick.stratum, weight=pick.weight))
         intents = Counter[str]()
         for label, count in zip(self._labels, self._traffic, strict=True):
@@ -234,7 +304,12 @@ class _Night:
         counts = {name: self._counts[name] for name in _COUNTS}
         counts["in_window"] = sum(self._traffic)
         counts["read"] = sum(counts[name] for name in _READ)
-        counts |= {"files_too_old": too_old, "sampled": len(turns), "unknown_fields": sum(unknown.values())}
+        counts |= {
+            "files_too_old": too_old,
+            "sampled": len(turns),
+            "cleaned": cleaned,
+            "unknown_fields": sum(unknown.values()),
+        }
         counts |= {f"masked_{kind}": masked[kind] for kind in KINDS}
         return Collected(
             turns=sorted(turns, key=lambda sampled: sampled.turn.turn_id),

@@ -1,10 +1,11 @@
 """A turn as logs write it, and the way from there to a `records.Turn`.
 
-Step one, `reader.RowReader.read`, runs on every line: it finds the fields behind their names, checks everything
-there is to check and gives a `Row`. Step two, `turn_of`, runs on the few rows that are picked and cannot fail.
-So no line is found bad only after it was counted, and a sample never depends on which were looked at closely.
+Step one, in `reader`, runs on every line: it finds the fields behind their names and checks everything there is
+to check. Step two, `turn_of`, runs on the few rows that are picked and cannot fail. So no line is found bad only
+after it was counted, and a sample never depends on which lines were looked at closely.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -29,7 +30,7 @@ _MAX_DEPTH = 64
 _encode = msgspec.json.Encoder().encode
 
 
-class BadRow(ValueError):  # noqa: N818 - reads as what it is
+class BadRow(ValueError):
     """A row that cannot be a turn; the message names the field and quotes nothing of the row."""
 
 
@@ -57,7 +58,7 @@ class Passage(msgspec.Struct, frozen=True, gc=False):
 class HistoryMessage(msgspec.Struct, frozen=True, gc=False):
     """An earlier message."""
 
-    role: str
+    role: Literal["user", "human", "assistant", "ai", "bot", "system", "tool", "function"]
     content: str | None = None
 
 
@@ -76,9 +77,9 @@ class FeedbackObject(msgspec.Struct, frozen=True, gc=False):
 
 
 class Row(msgspec.Struct, gc=False):
-    """A turn as it was written, its fields found and checked; after `RowReader.read` in one spelling.
+    """A turn as it was written, its fields found and checked; later in one spelling.
 
-    Then `asked_at` is whole microseconds since 1970, lists that were JSON texts are lists, passages are texts
+    Once respelled, `asked_at` is whole microseconds since 1970, lists that were JSON texts are lists, passages are texts
     and `feedback` is an object with like, dislike or no rating, or None.
     """
 
@@ -102,19 +103,17 @@ class Row(msgspec.Struct, gc=False):
     error: Any = None
 
 
-WIDTH = len(Row.__struct_fields__)
-
-
 def content_number(row: Row) -> int:
-    """64 bits over all fields of a row: equal for equal content however the line was written.
+    """64 bits over all fields of a row as it was written, for telling whether two rows say the same.
 
-    Good within one process: Python's hash of texts has a new key in each.
+    Equal for two lines that differ in the order and names of their fields, in white space or in escapes. Good
+    within one process: Python's hash of texts has a new key in each.
 
     Raises:
         BadRow: tool arguments or error nested more than 64 deep.
     """
     try:
-        return hash(msgspec.structs.astuple(row)[:WIDTH])
+        return hash(msgspec.structs.astuple(row))
     except TypeError:  # tool arguments and errors may be objects, which have no hash
         for call in row.tool_calls or ():
             if isinstance(call, LoggedCall):
@@ -124,15 +123,24 @@ def content_number(row: Row) -> int:
 
 
 def pack(row: Row) -> bytes:
-    """A row as bytes, for `turn_of`; a third of the memory of the objects."""
-    return _encode({name: getattr(row, name) for name in Row.__struct_fields__})
+    """A row as bytes, for `turn_of`: they take a third of the memory."""
+    fields = {name: getattr(row, name) for name in Row.__struct_fields__}
+    try:
+        return _encode(fields)
+    except UnicodeEncodeError:  # a lone surrogate, which JSON only takes escaped
+        return json.dumps(msgspec.to_builtins(fields)).encode()
 
 
-def turn_of(packed: bytes) -> Turn:
-    """The turn behind packed bytes, all texts cleaned. Whatever `RowReader.read` let through is one."""
-    row = msgspec.convert(cleaned(msgspec.json.decode(packed)), Row)
+def turn_of(packed: bytes) -> tuple[Turn, bool]:
+    """The turn behind packed bytes, and whether its texts had to be cleaned (`text.clean`).
+
+    Whatever `RowReader` let through is a turn.
+    """
+    fields = json.loads(packed)
+    clean = _cleaned(fields)
+    row = msgspec.convert(clean, Row)
     turn_id = str(row.turn_id)
-    return Turn(
+    turn = Turn(
         turn_id=turn_id,
         conversation_id=_text(row.conversation_id) or turn_id,
         asked_at=EPOCH + timedelta(microseconds=int(row.asked_at)),
@@ -150,16 +158,16 @@ def turn_of(packed: bytes) -> Turn:
         tags=_texts(row.tags) or (),
         error=_error_text(row.error),
     )
+    return turn, clean != fields
 
 
-def cleaned(value: Any) -> Any:
-    """A JSON value with all texts in it cleaned (`text.clean`)."""
+def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return text.clean(value)
-    if isinstance(value, (list, tuple)):
-        return [cleaned(part) for part in value]
+    if isinstance(value, list):
+        return [_cleaned(part) for part in value]
     if isinstance(value, dict):
-        return {text.clean(str(key)): cleaned(part) for key, part in value.items()}
+        return {text.clean(str(key)): _cleaned(part) for key, part in value.items()}
     return value
 
 

@@ -9,7 +9,8 @@ means weighted with it estimate those of all turns). Two of a million turns shar
 
 import hashlib
 import heapq
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -25,6 +26,13 @@ P = TypeVar("P")
 def key_of(seed: str) -> bytes:
     """What `number_of` wants of a seed."""
     return seed.encode("utf-8") + b"\x1f"
+
+
+def numbers_of(key: bytes, turn_ids: Sequence[str]) -> tuple[int, ...]:
+    """`number_of` each."""
+    sha256 = hashlib.sha256
+    digests = b"".join([sha256(key + turn_id.encode("utf-8")).digest() for turn_id in turn_ids])
+    return struct.unpack(">" + "Q24x" * len(turn_ids), digests)
 
 
 def number_of(key: bytes, turn_id: str) -> int:
@@ -139,10 +147,24 @@ class BottomK(Generic[T, P]):
 
     def add(self, stratum: str, number: int, turn: T) -> None:
         """Count a turn that is not there yet, and keep it if its u is small enough."""
+        self.count(stratum, 1)
+        if number < self.limit(stratum):
+            self.offer(stratum, number, turn)
+
+    def count(self, stratum: str, turns: int) -> None:
+        """Count turns; those with u below the stratum's limit must be offered as well."""
+        if stratum not in self._strata:
+            self._strata[stratum] = _Stratum()
+        self._strata[stratum].size += turns
+
+    def limit(self, stratum: str) -> int:
+        """The u from which on the stratum keeps no turns."""
         part = self._strata.get(stratum)
-        if part is None:
-            part = self._strata[stratum] = _Stratum()
-        part.size += 1
+        return _PAST_ALL if part is None else part.limit
+
+    def offer(self, stratum: str, number: int, turn: T) -> None:
+        """Keep a turn that is counted, if its u is small enough."""
+        part = self._strata[stratum]
         if number < part.limit:
             part.keep(number, self._pack(turn), self.capacity)
 

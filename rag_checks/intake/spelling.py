@@ -71,7 +71,7 @@ def _respell_rare(row: Row, names: dict[str, str]) -> None:
     if row.history is not None:
         said = [m for m in row.history if isinstance(m, HistoryMessage)]
         row.history = tuple(
-            HistoryMessage(_role(message.role), message.content)
+            HistoryMessage(ROLES[message.role], message.content)
             for message in said
             if message.role not in _LEFT_OUT_ROLES and message.content is not None
         )
@@ -95,12 +95,6 @@ def _arguments(given: dict[str, Any] | str | None) -> dict[str, Any] | None:
     return _from_json(given, dict[str, Any], "tool_calls arguments") if isinstance(given, str) else given
 
 
-def _role(name: str) -> str:
-    if name not in ROLES:
-        raise BadRow(f"history: a role other than {', '.join(ROLES)}, {', '.join(sorted(_LEFT_OUT_ROLES))}")
-    return ROLES[name]
-
-
 def _respell_latency(row: Row, names: dict[str, str]) -> None:
     try:
         latency = float(row.latency_ms or 0)
@@ -113,21 +107,24 @@ def _respell_latency(row: Row, names: dict[str, str]) -> None:
 
 def _respell_feedback(row: Row) -> None:
     given = row.feedback
-    rating: Any = row.rating
     comment = row.comment
-    if type(given) is FeedbackObject:
-        rating = given.rating if given.rating is not None else rating
-        comment = given.comment if given.comment is not None else comment
-    elif given is not None:
-        rating = given
+    if isinstance(given, FeedbackObject) and given.comment is not None:
+        comment = given.comment
+    rating = opinion(given, row.rating)
     row.rating = row.comment = row.feedback = None
-    if rating is not None:
-        rating = _like_or_dislike(rating)
     if rating is not None or comment:
         row.feedback = FeedbackObject(rating, comment)
 
 
-def _like_or_dislike(value: str | float | bool) -> Literal["like", "dislike"] | None:
-    """None for what is neither, such as a number of stars."""
+def opinion(feedback: Any, rating: Any) -> Literal["like", "dislike"] | None:
+    """What the user thought: the rating in the feedback object, the feedback itself, or the flat rating.
+
+    None when there is none, or one that is neither, such as a number of stars.
+    """
+    if type(feedback) is FeedbackObject:
+        feedback = feedback.rating
+    value = feedback if feedback is not None else rating
+    if value is None:
+        return None
     word = f"{value:g}" if isinstance(value, float) else str(value).strip().lower()
     return _RATINGS.get(word.replace(" ", "_"))

@@ -142,11 +142,11 @@ def _zstd_blocks(file: BinaryIO | io.FileIO) -> Iterator[bytes]:
         raise DamagedInput("the file is cut: the zstd data ends too early")
 
 
-def read_lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
-    """Lines of a stream as (1-based number, byte offset, line without its newline).
+def read_blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
+    """Runs of whole lines of a stream as (1-based number and byte offset of the first line, the lines).
 
-    In place of a line longer than 16 MB comes a text, the reason why it is not there; it is never held in
-    memory. A byte-order mark is removed.
+    Lines are joined by newlines, without the last one; a byte-order mark is removed. In place of a line longer
+    than 16 MB comes a text, the reason why it is not there; it is never held in memory.
 
     Raises:
         DamagedInput: with the line and the offset from which on nothing can be read.
@@ -154,38 +154,50 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
     number, offset, tail, length = 1, 0, b"", 0  # of the line whose end has not been seen
     try:
         while block := stream.read(BLOCK):
-            lines = block.split(b"\n")
-            rest = lines.pop()
-            if lines:
-                length += len(lines[0])
-                lines[0] = tail + lines[0] if length <= MAX_LINE else lines[0]
-                if offset == 0:
-                    yield number, offset, _first_line(lines[0], length)
-                else:
-                    yield number, offset, lines[0] if length <= MAX_LINE else _too_long(length)
+            first = block.find(b"\n")
+            if first >= 0 and length + first > MAX_LINE:
+                length += first
+                yield number, offset, _too_long(length)
                 number, offset, tail, length = number + 1, offset + length + 1, b"", 0
-                for line in lines[1:]:
-                    yield number, offset, line
-                    number += 1
-                    offset += len(line) + 1
-            length += len(rest)
-            tail = tail + rest if length <= MAX_LINE else b""
+                block = block[first + 1 :]
+            end = block.rfind(b"\n")
+            if end >= 0:
+                lines = tail + block[:end]
+                mark = _mark(lines) if offset == 0 else 0
+                yield number, offset + mark, lines[mark:]
+                number += lines.count(b"\n") + 1
+                offset += len(lines) + 1
+                tail, length = b"", 0
+            length += len(block) - end - 1
+            tail = tail + block[end + 1 :] if length <= MAX_LINE else b""
     except DamagedInput as damage:
         damage.line, damage.offset = number, offset
         raise
-    if length:
-        if offset == 0:
-            yield number, offset, _first_line(tail, length)
-        else:
-            yield number, offset, tail if length <= MAX_LINE else _too_long(length)
-
-
-def _first_line(line: bytes, length: int) -> bytes | str:
     if length > MAX_LINE:
-        return _too_long(length)
-    if line.startswith(_UTF16_BOMS):
-        return "encoded as UTF-16; save the file as UTF-8"
-    return line.removeprefix(_BOM)
+        yield number, offset, _too_long(length)
+    elif length:
+        mark = _mark(tail) if offset == 0 else 0
+        yield number, offset + mark, tail[mark:]
+
+
+def read_lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
+    """Like `read_blocks`, line by line."""
+    for first, start, block in read_blocks(stream):
+        if isinstance(block, str):
+            yield first, start, block
+            continue
+        number, offset = first, start
+        for line in block.split(b"\n"):
+            yield number, offset, line
+            number += 1
+            offset += len(line) + 1
+
+
+def _mark(start: bytes) -> int:
+    """Length of the byte-order mark a file starts with."""
+    if start.startswith(_UTF16_BOMS):
+        raise DamagedInput("encoded as UTF-16; save the file as UTF-8")
+    return len(_BOM) if start.startswith(_BOM) else 0
 
 
 def _too_long(length: int) -> str:

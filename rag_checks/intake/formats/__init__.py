@@ -4,12 +4,13 @@ A format module has::
 
     NAME: str                      the word for `conversations.format`
     SUFFIXES: tuple[str, ...]      lower-case file suffixes, without .gz and .zst
-    def recognises(head: bytes) -> bool                  whether a file that starts like this is one
-    def read(stream: BinaryIO) -> Iterator[Entry]        its turns, one after the other
+    def recognises(head: bytes) -> bool               whether a file that starts like this is one
+    def read(stream: BinaryIO) -> Iterator[Entry]     its turns, one after the other
 
-An entry is (1-based line or row, byte offset in the decompressed stream, turn or reason). A turn is a dict with
-field names of `records.Turn` or their aliases (`names.ALIASES`), or the bytes of one JSON object of that kind. A
-reason is a text that names what is wrong and quotes nothing. `streams.DamagedInput` ends a file early.
+An entry is (1-based line or row, byte offset in the decompressed stream, turn or reason). A turn is a dict
+with field names of `records.Turn` or their aliases (`names.ALIASES`). In its place may come bytes: whole lines
+of JSON, one such object each, the first of them at the place given. A reason is a text that names what is wrong
+and quotes nothing. `streams.DamagedInput` ends a file early.
 """
 
 import importlib

@@ -1,10 +1,10 @@
-"""JSON Lines: one turn a line. The lines go out as they are: the reader knows what it needs of them."""
+"""JSON Lines: one turn a line. Lines go out as they are: whoever reads them knows best how to decode many at once."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from rag_checks.intake.formats import Entry
-from rag_checks.intake.streams import read_lines
+from rag_checks.intake.streams import read_blocks
 
 NAME = "jsonl"
 SUFFIXES = (".jsonl", ".ndjson")
@@ -16,8 +16,5 @@ def recognises(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[Entry]:
-    """Turns of a stream; blank lines are left out."""
-    for entry in read_lines(stream):
-        line = entry[2]
-        if line and not line.isspace():
-            yield entry
+    """Turns of a stream, many lines at a time."""
+    return read_blocks(stream)
