@@ -10,7 +10,7 @@ from offline_fixtures import DATA, correctness, rows
 
 from rag_checks.errors import SourceError
 from rag_checks.judge import offline_train
-from rag_checks.judge.agreement import agreement, measured_agreement
+from rag_checks.judge.agreement import agreement, agreement_table, measured_agreement
 from rag_checks.judge.offline_features import FEATURES
 
 
@@ -80,7 +80,7 @@ def test_the_contrast_sets_are_judged_right_on_the_held_out_half(name, least):
 
 @pytest.mark.parametrize("name", ["contrast_zh.jsonl", "contrast_en.jsonl"])
 def test_partial_answers_score_below_full_ones(name):
-    """A partial answer never scores as high as the reference itself, and less than a right answer on average."""
+    """A partial answer scores below the reference itself, and below right answers on average."""
     partial = [row for row in rows(name) if row["kind"] == "partial"]
     scores = [correctness(row["question"], row["reference"], row["answer"]) for row in partial]
     whole = [correctness(row["question"], row["reference"], row["reference"]) for row in partial]
@@ -117,8 +117,14 @@ def test_measured_agreement_names_the_shipped_model():
     """The figures belong to the coefficients that ship with them and cover all sets."""
     measured = measured_agreement()
     assert measured["model_version"] == offline_train.MODEL_VERSION
-    assert {line["metric"] for line in measured["sets"]} == {"verdict", "answer_correctness", "faithfulness"}
+    assert {line["metric"] for line in measured["sets"]} >= {"verdict", "answer_correctness", "faithfulness"}
     assert {line["language"] for line in measured["sets"]} == {"zh", "en"}
+
+
+def test_documented_table_is_the_measured_one():
+    """docs/data.md shows the table made from the shipped figures."""
+    text = (DATA.parent.parent / "docs" / "data.md").read_text("utf-8")
+    assert agreement_table() in text
 
 
 def test_fit_finds_the_weights_of_a_known_model():

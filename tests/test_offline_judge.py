@@ -66,7 +66,7 @@ def test_refusal_wrong_and_right_rise_in_english(reference):
     ],
 )
 def test_refusals_are_told_from_policies(answer, refuses):
-    """A refusal says that something is not known; a policy that forbids, or an answer plus a pointer, is none."""
+    """A refusal says that something is not known; a ban is none, nor is a fact plus a pointer."""
     analysis = ask(Task.ANALYSE_ANSWER, question="张伟是哪个部门的", answer=answer)
     assert analysis.noncommittal is refuses
     assert bool(analysis.claims) is not refuses
@@ -75,10 +75,8 @@ def test_refusals_are_told_from_policies(answer, refuses):
 def test_claims_leave_out_greetings_offers_and_marks():
     """Claims are the factual sentences, without list marks, citations, greetings and offers of help."""
     answer = "您好！1. 登录系统。\n2. 该产品支持7天无理由退货[1]。如有疑问，请随时联系我们。"
-    assert ask(Task.ANALYSE_ANSWER, question="能退货吗", answer=answer).claims == [
-        "登录系统",
-        "该产品支持7天无理由退货",
-    ]
+    claims = ask(Task.ANALYSE_ANSWER, question="能退货吗", answer=answer).claims
+    assert claims == ["登录系统", "该产品支持7天无理由退货"]
     english = (
         "Hello! The trip was led by R. H. Thomson in the U.S. Army. Let me know if you need more details."
     )
@@ -105,7 +103,8 @@ def test_question_reconstruction_tells_topics_apart(question, on_topic, off_topi
     """The reconstructed question is close to the user's for an answer on the matter, far for one off it."""
     near = ask(Task.ANALYSE_ANSWER, question=question, answer=on_topic).questions
     far = ask(Task.ANALYSE_ANSWER, question=question, answer=off_topic).questions
-    assert similarity(question, near[0]) > 0.5 > 0.2 > similarity(question, far[0])
+    assert similarity(question, near[0]) > 0.5
+    assert similarity(question, far[0]) < 0.2
 
 
 def test_contexts_are_rated_and_support_the_reference():
@@ -146,7 +145,7 @@ def test_contexts_that_say_otherwise_do_not_support(claim, context):
 
 
 def test_reference_of_aliases_is_one_claim_that_any_alias_meets():
-    """A reference `A/B` as question sets write it is one claim; 24/7, links and Chinese menu paths are not split."""
+    """A reference `A/B` as question sets write it is one claim; a Chinese menu path is not split."""
     reference = "Mind the Gap/Watch the gap"
     assert ask(Task.ANALYSE_REFERENCE, question="Which phrase?", reference=reference).claims == [reference]
     assert correctness("Which phrase was used?", reference, 'The phrase was "Watch the gap".') >= 0.5
@@ -206,6 +205,24 @@ def test_similarity_knows_equal_and_unrelated_texts():
 def test_any_text_is_judged(question, answer, reference):
     """No text makes a task fail: every claim gets a verdict and the score stays within 0..1."""
     assert 0 <= correctness(question, reference, answer) <= 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "1" * 12_000,
+        "一" * 12_000,
+        "没有在" * 4_000,
+        "twenty-one " * 1_500,
+        "百分之" + "九" * 5_000,
+        "1,000" * 3_000,
+    ],
+)
+def test_hostile_texts_cost_little_time(answer):
+    """Pages of digits, numerals or refusal words are judged in well under a second, without error."""
+    start = time.process_time()
+    assert 0 <= correctness("年假有几天？", "年假有5天", answer) <= 1
+    assert time.process_time() - start < 2
 
 
 def test_speed_of_all_four_tasks():

@@ -111,3 +111,26 @@ def measured_agreement() -> dict[str, Any]:
     """
     text = resources.files("rag_checks.judge").joinpath("offline_agreement.json").read_text("utf-8")
     return json.loads(text)  # type: ignore[no-any-return]
+
+
+def agreement_table() -> str:
+    """Markdown table of `measured_agreement`: whole sets, answer lengths and halves; methods side by side."""
+    rows: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    for line in measured_agreement()["sets"]:
+        if not line["slice"].startswith("kind "):
+            rows.setdefault((line["set"], line["metric"], line["slice"]), {})[line["method"]] = line
+    text = [
+        "| set | part | n | offline judge: kappa (95 %) | AUC | gold string | token recall |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (name, metric, part), methods in rows.items():
+        own = methods["offline judge"]
+        interval = f"{_figure(own['kappa'])} ({_figure(own['kappa_low'])} to {_figure(own['kappa_high'])})"
+        others = [_figure(methods.get(method, {}).get("kappa")) for method in ("gold string", "token recall")]
+        cells = [f"{name}, {metric}", part, str(own["n"]), interval, _figure(own["auc"]), *others]
+        text.append(f"| {' | '.join(cells)} |")
+    return "\n".join(text)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -60,7 +60,7 @@ def is_refusal_sentence(part: str) -> bool:
     return not _CONDITION.match(folded) and bool(_REFUSAL.search(folded))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def factual_sentences(question: str, answer: str) -> tuple[str, ...]:
     """Sentences of an answer that state something; list marks and citation marks removed."""
     found: list[str] = []
@@ -72,7 +72,7 @@ def factual_sentences(question: str, answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def noncommittal(question: str, answer: str) -> bool:
     """The answer refuses, evades or only points elsewhere, and states no fact of its own."""
     if factual_sentences(question, answer):
@@ -92,7 +92,7 @@ def claims(question: str, text: str) -> list[str]:
     return list(dict.fromkeys(plain))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def clauses(claim: str) -> tuple[str, ...]:
     """Clauses of a claim that can stand alone; one that only sets the scene stays with the next."""
     merged: list[str] = []

@@ -4,6 +4,7 @@ A signal, never a verdict: support by words is not support by meaning. Shares ar
 examples, not fitted.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ _USEFUL = 0.5
 _NAME_FOUND = 0.7
 _PASSAGE = 400  # characters
 _FORMS = 5
+_PARTS = re.compile(r"[，,；;]\s*")
 
 
 def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Finding:
@@ -28,10 +30,10 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
     said = analyse(claim)
     best, passage = 0.0, ""
     for context in contexts:
-        if recall(said.telling, said.quantities, analyse(context)) < _SUPPORT:
+        if _share(said, analyse(context)) < _SUPPORT:
             continue
         for window in windows(context):
-            share = recall(said.telling, said.quantities, analyse(window))
+            share = _share(said, analyse(window))
             if share > best:
                 best, passage = share, window
     if best < _SUPPORT:
@@ -48,17 +50,18 @@ def _checked(said: Text, passage: Text, share: float, language: Language) -> Fin
     if any(not passage.has_quantity(one) for one in said.quantities):
         return False, say(language, "a number of the claim is not in the passage", "段落中没有这一数字")
     if _may_deny(said, passage):
-        closest = analyse(
-            max(
-                texts.sentences(passage.raw),
-                key=lambda one: recall(said.telling, said.quantities, analyse(one)),
-            )
-        )
+        best = max(texts.sentences(passage.raw), key=lambda one: _share(said, analyse(one)))
+        # Only the parts of that sentence that speak of the claim can deny it.
+        closest = analyse(", ".join(part for part in _PARTS.split(best) if _share(said, analyse(part)) > 0))
         if negation_differs(said, closest) or opposite(said, closest):
             return False, say(language, "the passage says the opposite", "段落的意思相反")
     return True, say(
         language, f"{share:.0%} of its words are in one passage", f"{share:.0%} 的词语出现在同一段落中"
     )
+
+
+def _share(said: Text, given: Text) -> float:
+    return recall(said.telling, said.quantities, given)
 
 
 def _may_deny(said: Text, passage: Text) -> bool:

@@ -50,7 +50,7 @@ _HAN = re.compile(r"[㐀-鿿]")
 _MAX_ALIASES = 200
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def aliases(reference: str) -> tuple[str, ...]:
     """Accepted forms of a reference: itself, or its parts when it is a list `A/B/C` of aliases.
 

@@ -62,36 +62,39 @@ _ZH_SCALE = {"十": 10, "百": 100, "千": 1000}
 _ZH_BIG = {"万": 10_000, "亿": 100_000_000}
 _ZH_UNIT = "|".join(sorted((word for word in _UNITS if not word.isascii()), key=len, reverse=True))
 _ZH_NUMERAL = re.compile(
-    rf"([零〇一二两三四五六七八九十百千万亿]+)(点[零一二三四五六七八九]+)?"
-    rf"(?=({_ZH_UNIT}|点钟?|月|号|%|[到至~-][零一二两三四五六七八九十百千万]+(?:{_ZH_UNIT}|点|月|号))?)"
+    rf"([零〇一二两三四五六七八九十百千万亿]{{1,16}})(点[零一二三四五六七八九]{{1,6}})?"
+    rf"(?=({_ZH_UNIT}|点钟?|月|号|%|[到至~-][零一二两三四五六七八九十百千万]{{1,9}}(?:{_ZH_UNIT}|点|月|号))?)"
 )
-_SHARE = re.compile(r"([百千万])分之([零一二两三四五六七八九十百]+|\d+(?:\.\d+)?)")
+_SHARE = re.compile(r"([百千万])分之([零一二两三四五六七八九十百]{1,6}|\d{1,9}(?:\.\d{1,9})?)")
 _SHARES = {"百": 1, "千": 10, "万": 100}
 _MORE_THAN_NUMBERS = frozenset({"万一", "一一"})
 
 _EN_SMALL = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
-    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
-    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
-    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
+    "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40,
+    "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _EN_SCALE = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _EN_NUMERAL = re.compile(
-    rf"\b(?:{'|'.join(_EN_SMALL)})(?:[ -](?:and )?(?:{'|'.join((*_EN_SMALL, *_EN_SCALE))}))*\b"
+    rf"\b(?:{'|'.join(_EN_SMALL)})(?:[ -](?:and )?(?:{'|'.join((*_EN_SMALL, *_EN_SCALE))})){{0,7}}\b"
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 _EN_UNIT = "|".join(
     sorted((word for word in _UNITS if word.isascii() and word.isalpha()), key=len, reverse=True)
 )
+# Runs of digits are bounded: a page of digits is no number, and unbounded ones cost quadratic time.
 # These patterns begin with a digit, so that the regex engine can jump to one; callers look at what precedes.
 _QUANTITY = re.compile(
-    rf"\d+(?:\.\d+)?(?![a-z]*\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
+    rf"\d{{1,15}}(?:\.\d{{1,9}})?(?![a-z]{{0,9}}\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
     rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9]|\.\d)"
 )
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
-_RANGE = re.compile(r"(\d+(?:\.\d+)?)(?=\s?(?:-|~|–|—|至|到|to|or|or up to|或)\s?\d+(?:\.\d+)?\s?"
-                    rf"((?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))")  # fmt: skip
+_DIGITS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_RANGE = re.compile(
+    r"(\d{1,15}(?:\.\d{1,9})?)(?=\s?(?:-|~|–|—|至|到|to|or|or up to|或)\s?\d{1,15}(?:\.\d{1,9})?"
+    rf"\s?((?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))"
+)
 _CLOCK = re.compile(
     r"\d{1,2}(?:(?::(\d{2})(?!\d)|点钟?(?:(半)|(\d{1,2})分?)?(?!\d))\s?([ap]\.?m\b\.?)?|\s?([ap]\.?m\b\.?))"
 )

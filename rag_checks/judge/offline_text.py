@@ -255,9 +255,9 @@ def is_generic(word: str) -> bool:
     return word in _GENERIC or stem(word) in _GENERIC
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def analyse(raw: str) -> Text:
-    """The analysed text; the last 16,384 different ones are kept."""
+    """The analysed text; the last 2,048 are kept: an item's tasks share texts, long ones take memory."""
     return Text(raw)
 
 

@@ -251,10 +251,14 @@ def measure(name: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
     async def grade() -> list[float | None]:
         return [await (faithfulness if grounded else correctness)(judge, row) for row in rows]
 
-    methods: Methods = {"offline judge": asyncio.run(grade())}
+    scores = asyncio.run(grade())
     if not grounded:
-        methods |= plain_methods(rows)
-    yield from lines(name, "faithfulness" if grounded else "answer_correctness", rows, methods)
+        yield from lines(name, "answer_correctness", rows, {"offline judge": scores} | plain_methods(rows))
+        return
+    yield from lines(name, "faithfulness", rows, {"offline judge": scores})
+    # People labelled whole answers: one unsupported claim makes an answer unfaithful.
+    whole: list[float | None] = [None if score is None else float(score == 1) for score in scores]
+    yield from lines(name, "faithfulness of all claims", rows, {"offline judge": whole})
 
 
 def main() -> None:
