@@ -54,7 +54,7 @@ def monitor(**changes) -> Monitor:
 
 @dataclass
 class World:
-    """A bot and its judge over nights; `drop(night, intent)` is taken from the true pass rate."""
+    """A bot and its judge over nights; `drop(night, intent)` is what the mean score loses."""
 
     seed: int
     metrics: tuple[str, ...] = CONTINUOUS + BINARY
@@ -92,10 +92,15 @@ class World:
                 intent = rng.choices(list(mix), weights=list(mix.values()))[0]
                 luck = {metric: rng.gauss(0, 0.04) for metric in self.metrics}
             for metric in self.metrics:
-                rate = self.rates[metric, intent] + luck[metric] + shocks[metric] - self.drop(number, intent)
+                rate = (
+                    self.rates[metric, intent]
+                    + luck[metric]
+                    + shocks[metric]
+                    - self._loss(metric, number, intent)
+                )
                 yield self._score(
                     metric,
-                    rate,
+                    rate - self._loss(metric, number, intent),
                     night=when,
                     intent=intent,
                     item_id=f"t{number}-{item}",
@@ -107,12 +112,16 @@ class World:
                 rate = self.rates[metric, intent] + self.ease[metric, item] + shocks[metric]
                 yield self._score(
                     metric,
-                    rate - self.drop(number, intent),
+                    rate - self._loss(metric, number, intent),
                     night=when,
                     intent=intent,
                     item_id=f"g{item}",
                     source="golden",
                 )
+
+    def _loss(self, metric: str, number: int, intent: str) -> float:
+        """The drop as a loss of pass rate: a failure costs 0.96 of a binary score, 0.65 of a graded one."""
+        return self.drop(number, intent) / (0.96 if metric in BINARY else 0.65)
 
     def _score(self, metric: str, rate: float, **fields) -> ScoreRow:
         rng = self.random

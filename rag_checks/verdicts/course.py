@@ -177,9 +177,11 @@ class Course:
         return self._shift(kind, max(begin, self._first(kind), last + 1 - RECENT), last + 1)
 
     def _over(self, test: Test, begin: int, last: int) -> bool:
-        """Whether a long window only remembers what the last nights no longer show."""
+        """Whether a long window only remembers what is gone: half regained, no sign in the last nights."""
         recent = self._recent(test.kind, begin, last)
-        return recent is not None and recent.z > RECOVERED_Z and recent.deviation > test.shift.deviation / 2
+        if recent is None:
+            return False
+        return recent.z > self.critical.watch_z and recent.deviation > test.shift.deviation / 2
 
     def _calm(self, begin: int, last: int, drops: Mapping[str, float]) -> bool:
         """Whether the last three nights are back: near baseline and minimum, half of the drop regained."""

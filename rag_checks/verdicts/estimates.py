@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 # Pseudo-conversations of full binary variance mixed into the estimated variance. They keep the interval
 # honest where the sample's own variance is not to be believed: at n = 1 they are all there is, at n = 8
 # equal values they stop the interval from collapsing to a point; at n = 100 they no longer matter.
-_PRIOR_CLUSTERS = 2.0
+_PRIOR_CLUSTERS = 4.0
 
 INVALID = "invalid"
 

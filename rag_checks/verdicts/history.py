@@ -36,6 +36,16 @@ class Standing:
     changed: rules.Change | None
 
 
+@dataclass(frozen=True)
+class Slice:
+    """All cases of a series tonight, or those of one intent, and what they are held to."""
+
+    intent: str | None
+    limits: Limits
+    count: Estimate
+    capped: bool  # without a target nothing fails
+
+
 class History:
     """All series of a monitor, sorted once; what is learnt from a baseline is kept."""
 
@@ -120,24 +130,20 @@ class History:
 
     def _judged(self, standing: Standing, pooled: float) -> list[Verdict]:
         """The verdict of a series, then those of its intents that matter."""
-        key = standing.key
-        own = self.monitor.target_for(key.metric, cast("Source", key.source))
+        key, count = standing.key, standing.tonight.estimate
+        capped = self.monitor.target_for(key.metric, cast("Source", key.source)) is None
         target = self._target(key)
+        # What cannot be told of all cases (judging failed, on the hard ones first) is not told of their parts.
+        enough = rules.missing(count, target, self.monitor.language) is None
         cells = []
         asked = {intent for intent, limits in target.intents.items() if limits.minimum_n is not None}
         for intent in sorted(asked.union(standing.tonight.by_intent)):
             limits = target.intents.get(intent)
-            count = self._estimate(key, standing.tonight, intent)
-            if count.coverage is None and intent not in asked:
+            cell = self._estimate(key, standing.tonight, intent)
+            if (cell.coverage is None and intent not in asked) or (limits is None and not enough):
                 continue
-            verdict = self._verdict(
-                standing,
-                pooled,
-                limits=_cell_limits(target, limits),
-                count=count,
-                capped=own is None,
-                intent=intent,
-            )
+            part = Slice(intent, _cell_limits(target, limits), cell, capped)
+            verdict = self._verdict(standing, part, pooled)
             if limits is not None or verdict.level in (Level.WATCH, Level.FAIL):
                 cells.append(verdict)
         worst = min(
@@ -145,15 +151,8 @@ class History:
             key=lambda cell: (cell.level is not Level.FAIL, cell.z),
             default=None,
         )
-        whole = self._verdict(
-            standing,
-            pooled,
-            limits=target,
-            count=standing.tonight.estimate,
-            capped=own is None,
-            worst_cell=worst,
-        )
-        return [whole, *cells]
+        named = worst.slice.removeprefix(rules.INTENT) if worst is not None else None
+        return [self._verdict(standing, Slice(None, target, count, capped), pooled, named), *cells]
 
     def _estimate(self, key: Key, night: Night, intent: str | None) -> Estimate:
         if intent is None:
@@ -164,49 +163,23 @@ class History:
         return self._cells[address]
 
     def _verdict(
-        self,
-        standing: Standing,
-        pooled: float,
-        *,
-        limits: Limits,
-        count: Estimate,
-        capped: bool,
-        intent: str | None = None,
-        worst_cell: Verdict | None = None,
+        self, standing: Standing, part: Slice, pooled: float, worst_intent: str | None = None
     ) -> Verdict:
-        language = self.monitor.language
+        limits, count, language = part.limits, part.count, self.monitor.language
         missing = rules.missing(count, limits, language)
         outcome, since = Outcome(Level.NO_DATA, None), None
         if missing is None:
-            course = self._course(standing, pooled, limits, intent)
+            course = self._course(standing, pooled, limits, part.intent)
             outcome = course.outcome()
             since = course.since(outcome)
         change = standing.changed if standing.baseline is None else None
-        level = _final_level(outcome, count, limits, change, capped=capped, missing=missing)
-        baseline = None
-        if standing.baseline is not None:
-            baseline = standing.baseline.mean if intent is None else standing.baseline.cell(intent).mean
-        facts = rules.Facts(
-            metric=standing.key.metric,
-            intent=intent,
-            count=count,
-            minimum=limits.minimum,
-            level=level,
-            outcome=outcome,
-            baseline=baseline,
-            baseline_nights=len(standing.baseline.nights) if standing.baseline else 0,
-            wanted_nights=self.monitor.baseline_nights,
-            nights_so_far=len(standing.nights) - 1,
-            change=standing.changed,
-            missing=missing,
-            worst_intent=worst_cell.slice.removeprefix(rules.INTENT) if worst_cell else None,
-            mixed=tuple(number for _, number in standing.tonight.identities) if intent is None else (),
-        )
+        level = _final_level(outcome, part, change, missing)
+        facts = self._facts(standing, part, outcome, level, missing, worst_intent)
         shift = outcome.test.shift if outcome.test else None
         return Verdict(
             metric=standing.key.metric,
             source=cast("Source", standing.key.source),
-            slice=rules.WHOLE if intent is None else f"{rules.INTENT}{intent}",
+            slice=rules.WHOLE if part.intent is None else f"{rules.INTENT}{part.intent}",
             level=level,
             value=count.mean,
             low=count.low,
@@ -218,12 +191,42 @@ class History:
             coverage=count.coverage,
             minimum=limits.minimum,
             warning=limits.warning,
-            baseline=baseline,
+            baseline=facts.baseline,
             baseline_nights=facts.baseline_nights,
             z=shift.z if shift else None,
             window=shift.nights if shift else None,
-            since=since,
+            since=change.since if change is not None and level is Level.JUDGE_CHANGED else since,
             rule=rules.sentence(facts, language),
+        )
+
+    def _facts(
+        self,
+        standing: Standing,
+        part: Slice,
+        outcome: Outcome,
+        level: Level,
+        missing: str | None,
+        worst_intent: str | None,
+    ) -> rules.Facts:
+        """What the rule string can mention."""
+        known, baseline = standing.baseline, None
+        if known is not None:
+            baseline = known.mean if part.intent is None else known.cell(part.intent).mean
+        return rules.Facts(
+            metric=standing.key.metric,
+            intent=part.intent,
+            count=part.count,
+            minimum=part.limits.minimum,
+            level=level,
+            outcome=outcome,
+            baseline=baseline,
+            baseline_nights=len(known.nights) if known else 0,
+            wanted_nights=self.monitor.baseline_nights,
+            nights_so_far=len(standing.nights) - 1,
+            change=standing.changed,
+            missing=missing,
+            worst_intent=worst_intent,
+            mixed=tuple(n for _, n in standing.tonight.identities) if part.intent is None else (),
         )
 
     def _course(self, standing: Standing, pooled: float, limits: Limits, intent: str | None) -> Course:
@@ -272,20 +275,14 @@ def _cell_limits(target: MetricTarget, own: Limits | None) -> Limits:
     return chosen.model_copy(update={"allowed_drop": target.allowed_drop})
 
 
-def _final_level(
-    outcome: Outcome,
-    count: Estimate,
-    limits: Limits,
-    change: rules.Change | None,
-    *,
-    capped: bool,
-    missing: str | None,
-) -> Level:
+def _final_level(outcome: Outcome, part: Slice, change: rules.Change | None, missing: str | None) -> Level:
+    """The level of a verdict, from what the nights say and what is known about tonight."""
     if missing is not None:
         return Level.NO_DATA
     if change is not None and change.judge and change.nights <= JUDGE_CHANGE_HOLD:
         return Level.JUDGE_CHANGED
-    if outcome.level is Level.FAIL and capped:
+    if outcome.level is Level.FAIL and part.capped:
         return Level.WATCH
-    below = count.mean is not None and limits.minimum is not None and count.mean < limits.minimum
+    mean, minimum = part.count.mean, part.limits.minimum
+    below = mean is not None and minimum is not None and mean < minimum
     return Level.WATCH if outcome.level is Level.OK and below else outcome.level
