@@ -1,6 +1,7 @@
 """A small monitor with real parts: a Python bot, conversations in files, a golden set, a store."""
 
 import json
+import zlib
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,7 @@ FACTS = {
 }
 BOT = '''"""Answers from a JSON file beside it; questions it does not know are refused."""
 import json
+import zlib
 import pathlib
 
 ANSWERS = json.loads(pathlib.Path(__file__).with_name("answers.json").read_text(encoding="utf-8"))
@@ -67,7 +69,9 @@ def make_workspace(
     """Write bot, conversations of `nights` days up to NIGHT, golden set and monitor file."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "answers.json").write_text(json.dumps(FACTS, ensure_ascii=False), encoding="utf-8")
-    (folder / "toy_bot.py").write_text(BOT, encoding="utf-8")
+    # One process imports a module name once, so each workspace's bot has a name of its own.
+    bot = f"toy_bot_{zlib.crc32(str(folder).encode()):08x}"
+    (folder / f"{bot}.py").write_text(BOT, encoding="utf-8")
     for back in range(nights):
         write_day(folder, NIGHT - timedelta(days=back))
     golden = [
@@ -91,7 +95,7 @@ def make_workspace(
         "language": "zh",
         "owner": "platform",
         "time_zone": "Asia/Shanghai",
-        "bot": {"kind": "python", "callable": "toy_bot:ask"},
+        "bot": {"kind": "python", "callable": f"{bot}:ask"},
         "conversations": {"kind": "files", "path": "logs/*.jsonl"},
         "sample": {"size": 12, "floor_per_intent": 1, "bad_cases": 3},
         "golden": {"path": "golden.jsonl"},
@@ -115,7 +119,9 @@ def write_day(folder: Path, day: date, *, per_question: int = 4) -> None:
     turns = []
     for number, (question, (answer, passage, intent)) in enumerate(FACTS.items()):
         for repeat in range(per_question):
-            asked = datetime(day.year, day.month, day.day, 9 + repeat, number, tzinfo=ZONE)
+            asked = datetime(
+                day.year, day.month, day.day, 9 + repeat % 12, number + 6 * (repeat // 12), tzinfo=ZONE
+            )
             turns.append(
                 {
                     "turn_id": f"{day}-{number}-{repeat}",
@@ -138,7 +144,8 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-_CLOCKS = {
+_VARYING = {
+    "config_hash",
     "created_at",
     "finished_at",
     "sent_at",
@@ -158,7 +165,7 @@ def table_rows(store_url: str) -> dict[str, list[tuple[Any, ...]]]:
         for table in inspect(engine).get_table_names():
             if table == "alembic_version":
                 continue
-            columns = [c["name"] for c in inspect(engine).get_columns(table) if c["name"] not in _CLOCKS]
+            columns = [c["name"] for c in inspect(engine).get_columns(table) if c["name"] not in _VARYING]
             rows = connection.execute(text(f"SELECT {', '.join(columns)} FROM {table}")).all()
             found[table] = sorted((tuple(map(str, row)) for row in rows))
     engine.dispose()

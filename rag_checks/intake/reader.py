@@ -97,7 +97,7 @@ class RowReader:
         Raises:
             BadRow: with a reason that names the field.
         """
-        fields = given if isinstance(given, dict) else _object(given)
+        fields = given if isinstance(given, dict) else object_of(given)
         self._shape = tuple([name for name, value in fields.items() if value is not None])
         plan = self._plans.get(self._shape) or self._new_plan(self._shape)
         if plan.no_response:
@@ -196,7 +196,7 @@ def _shown(name: str) -> str:
     return name if _NAME.fullmatch(name) else "(not a name)"
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def object_of(line: bytes) -> dict[str, Any]:
     """The object in a line of JSON.
 
     What strict JSON refuses, the standard library may read: lone surrogates (cleaned later), and NaN and

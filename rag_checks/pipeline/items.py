@@ -108,17 +108,24 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         raise SourceError(f"{path}: neither JSONL, CSV nor Parquet")
     try:
         with open_stream(path) as stream:
-            for line, _offset, row in found.read(stream):
-                yield line, _object(row) if isinstance(row, bytes) else row
+            for line, _offset, entry in found.read(stream):
+                if isinstance(entry, bytes):
+                    yield from _objects(line, entry)
+                else:
+                    yield line, entry
     except DamagedInput as error:
         yield 0, str(error)
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
-    try:
-        return object_of(line)
-    except BadRow as error:
-        return str(error)
+def _objects(first: int, block: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """The objects of a block of JSON lines, with their line numbers."""
+    for line, text in enumerate(block.split(b"\n"), start=first):
+        if not text.strip():
+            continue
+        try:
+            yield line, object_of(text)
+        except BadRow as error:
+            yield line, str(error)
 
 
 def _renamed(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, Any]:
