@@ -5,6 +5,8 @@ import random
 from datetime import timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from verdict_worlds import INTENTS, START, monitor, row, rows
 
 from rag_checks.errors import ConfigError
@@ -251,6 +253,24 @@ def test_golden_items_are_compared_with_themselves():
     assert level(history + worse) is Level.FAIL
 
 
+def test_a_flawless_intent_that_collapses_is_named_at_once():
+    """A bot that always gave the same answers loses its lookups: the first night names the intent."""
+
+    def asked(number, right):
+        kept = rows(number, ones(44, 4), source="golden", intent="policy")
+        return kept + [
+            s._replace(item_id=f"l{s.item_id}")
+            for s in rows(number, ones(right, 12 - right), source="golden", intent="lookup")
+        ]
+
+    history = [s for number in range(10) for s in asked(number, 12)] + asked(10, 4)
+    found = {v.slice: v for v in decide(history, monitor(baseline_nights=7), night(10))}
+    assert {name: v.level for name, v in found.items()} == {"all": Level.FAIL, "intent:lookup": Level.FAIL}
+    assert found["intent:lookup"].since == night(10)
+    one_off = [s for number in range(10) for s in asked(number, 12)] + asked(10, 11)
+    assert [v.level for v in decide(one_off, monitor(baseline_nights=7), night(10))] == [Level.OK]
+
+
 def test_new_golden_items_do_not_move_the_comparison():
     """Items the baseline never saw are in tonight's mean, not in the comparison."""
     history = [s for number in range(15) for s in rows(number, ones(57, 3), source="golden")]
@@ -317,11 +337,11 @@ def test_a_repaired_problem_is_forgotten():
 def test_metric_without_target_is_at_most_watch():
     """Nobody asked for it, so it never pages; it is still watched."""
     history = steady(15) + rows(15, ones(30, 30))
-    settings = {"targets": []}
-    verdict = only(history, 15, **settings)
+    nobody = {"targets": []}
+    verdict = only(history, 15, **nobody)
     assert verdict.level is Level.WATCH
     assert "no target, so watched only" in verdict.rule
-    assert worst_level([verdict], monitor(**settings)) is Level.WATCH
+    assert worst_level([verdict], monitor(**nobody)) is Level.WATCH
 
 
 def test_not_applicable_is_no_data_only_when_asked_for():
@@ -388,6 +408,55 @@ def test_other_sources_are_left_alone():
     """Canary rows (to come) are not judged as the bot's."""
     history = steady(2) + rows(1, [0.0] * 60, source="canary")
     assert {v.source for v in decide(history, monitor(), night(1))} == {"production"}
+
+
+any_row = st.builds(
+    row,
+    st.integers(0, 6),
+    st.none() | st.sampled_from([0.0, 0.5, 1.0, math.inf, math.nan, -1.0, 5e-324]) | st.floats(0, 1),
+    source=st.sampled_from(["production", "golden"]),
+    status=st.sampled_from(["ok", "ok", "ok", "judge_error", "bot_error", "not_applicable"]),
+    judge=st.sampled_from(["judge-a", "judge-a", "judge-b", None]),
+    intent=st.sampled_from(["a", "b", ""]),
+    item_id=st.sampled_from("uvwxyz"),
+    conversation_id=st.sampled_from([None, "c", "d"]),
+    weight=st.sampled_from([1.0, 1e-300, 1e300, 0.0, math.nan, math.inf, 3.0]),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(any_row, min_size=1, max_size=60))
+def test_any_rows_give_sound_verdicts(history):
+    """Whatever the rows: no crash, counts that add up, finite numbers, one line, levels that exist."""
+    limits = {
+        "metric": "faithfulness",
+        "minimum": 0.5,
+        "warning": 0.6,
+        "minimum_n": 1,
+        "minimum_coverage": 0.1,
+    }
+    last = max(score.night for score in history)
+    found = decide(history, monitor(targets=[limits], baseline_nights=3), last)
+    for verdict in found:
+        assert verdict.n_total == verdict.n_ok + verdict.n_failed + verdict.n_not_applicable
+        assert verdict.z is None or math.isfinite(verdict.z)
+        assert verdict.value is None or 0 <= verdict.low <= verdict.value <= verdict.high <= 1
+        assert "\n" not in verdict.rule
+    assert decide(list(reversed(history)), monitor(targets=[limits], baseline_nights=3), last) == found
+
+
+def test_vanishing_weights_do_not_divide_by_zero():
+    """An intent that holds only scores of weight 1e-300 beside 1e300 is still decided on."""
+    history = [
+        s
+        for number in range(6)
+        for s in (
+            *rows(number, [1.0, 0.0] * 10, weight=1e300),
+            row(number, 0.5, intent="rare", item_id="r", weight=1e-300),
+        )
+    ]
+    lenient = [OPEN | {"minimum": 0.4}]
+    assert only(history, 5, baseline_nights=3, targets=lenient).level is Level.OK
 
 
 def verdict(level, metric="faithfulness", **fields):

@@ -133,7 +133,7 @@ class History:
         key, count = standing.key, standing.tonight.estimate
         capped = self.monitor.target_for(key.metric, cast("Source", key.source)) is None
         target = self._target(key)
-        # What cannot be told of all cases (judging failed, on the hard ones first) is not told of their parts.
+        # What cannot be told of all cases (judging fails on the hard ones first) is not told of their parts.
         enough = rules.missing(count, target, self.monitor.language) is None
         cells = []
         asked = {intent for intent, limits in target.intents.items() if limits.minimum_n is not None}
@@ -174,7 +174,9 @@ class History:
             since = course.since(outcome)
         change = standing.changed if standing.baseline is None else None
         level = _final_level(outcome, part, change, missing)
-        facts = self._facts(standing, part, outcome, level, missing, worst_intent)
+        facts = self._facts(
+            standing, part, outcome=outcome, level=level, missing=missing, worst_intent=worst_intent
+        )
         shift = outcome.test.shift if outcome.test else None
         return Verdict(
             metric=standing.key.metric,
@@ -203,6 +205,7 @@ class History:
         self,
         standing: Standing,
         part: Slice,
+        *,
         outcome: Outcome,
         level: Level,
         missing: str | None,

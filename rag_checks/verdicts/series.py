@@ -10,6 +10,9 @@ from typing import NamedTuple
 from rag_checks.records import ScoreRow, ScoreStatus
 from rag_checks.verdicts.estimates import Estimate, estimate, outcome
 
+# An intent may hold nothing but scores of vanishing weight; their powers must not underflow to 0.
+_LEAST_WEIGHT = 1e-6
+
 
 class Identity(NamedTuple):
     """What makes two scores of one metric comparable: its version and the judge's fingerprint."""
@@ -70,7 +73,7 @@ class Night:
                 row.conversation_id if row.conversation_id is not None else row.item_id,
                 row.intent,
                 float(row.value),
-                row.weight / scale / mean_weight,
+                max(_LEAST_WEIGHT, row.weight / scale / mean_weight),
             )
             for row in rows
             if row.value is not None
