@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ CONCURRENCY = 4
 CHANGES = {
     "judge": {"kind": "openai", "model": "judge-1", "concurrency": CONCURRENCY, "embedding_model": None},
     "sample": {"size": 8, "floor_per_intent": 1, "bad_cases": 2},
+    # Great Expectations takes seconds to import in each of the many processes; other tests run it.
+    "targets": [],
 }
 
 
@@ -67,9 +70,17 @@ def prepared(folder: Path, slack: FakeSlack) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, int]:
+def judge() -> Iterator[FakeOpenAI]:
+    """One endpoint for all nights: its address is part of who graded."""
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def undisturbed(judge: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, int]:
     """Rows and number of judge calls of the same night without any accident."""
-    with FakeOpenAI() as judge, FakeSlack() as slack:
+    judge.reset()
+    with FakeSlack() as slack:
         space = prepared(tmp_path_factory.mktemp("undisturbed"), slack)
         assert finish(start(space, environ_of(space, judge, slack))) == 0
         assert len(slack.messages) == 1
@@ -101,11 +112,12 @@ def comparable(space: Workspace) -> dict:
     ids=lambda death: "-".join(map(str, *death.items())),
 )
 def test_a_night_killed_anywhere_ends_as_if_nothing_had_happened(
-    tmp_path: Path, death: dict, undisturbed: tuple[dict, int]
+    tmp_path: Path, judge: FakeOpenAI, death: dict, undisturbed: tuple[dict, int]
 ) -> None:
     """Second run: same rows as an undisturbed night, at most the calls in flight paid again, one message."""
     rows, calls = undisturbed
-    with FakeOpenAI() as judge, FakeSlack() as slack:
+    judge.reset()
+    with FakeSlack() as slack:
         space = prepared(tmp_path, slack)
         environ = environ_of(space, judge, slack)
         assert finish(start(space, environ, **death)) == -signal.SIGKILL
@@ -120,11 +132,12 @@ def test_a_night_killed_anywhere_ends_as_if_nothing_had_happened(
 
 
 def test_a_finished_night_run_again_pays_nothing_and_tells_nobody(
-    tmp_path: Path, undisturbed: tuple[dict, int]
+    tmp_path: Path, judge: FakeOpenAI, undisturbed: tuple[dict, int]
 ) -> None:
     """The third run of a night is free."""
     rows, calls = undisturbed
-    with FakeOpenAI() as judge, FakeSlack() as slack:
+    judge.reset()
+    with FakeSlack() as slack:
         space = prepared(tmp_path, slack)
         environ = environ_of(space, judge, slack)
         for _ in range(2):

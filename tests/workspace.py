@@ -1,6 +1,7 @@
 """A small monitor with real parts: a Python bot, conversations in files, a golden set, a store."""
 
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -30,6 +31,7 @@ FACTS = {
 }
 BOT = '''"""Answers from a JSON file beside it; questions it does not know are refused."""
 import json
+import re
 import zlib
 import pathlib
 
@@ -156,6 +158,8 @@ _VARYING = {
     "stored_at",
 }
 
+_VARYING_JSON = re.compile(r'"(answered_at|latency_ms)":("[^"]*"|[^,}]*),?')
+
 
 def table_rows(store_url: str) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but alembic's, clocks left out, sorted."""
@@ -167,6 +171,6 @@ def table_rows(store_url: str) -> dict[str, list[tuple[Any, ...]]]:
                 continue
             columns = [c["name"] for c in inspect(engine).get_columns(table) if c["name"] not in _VARYING]
             rows = connection.execute(text(f"SELECT {', '.join(columns)} FROM {table}")).all()
-            found[table] = sorted((tuple(map(str, row)) for row in rows))
+            found[table] = sorted(tuple(_VARYING_JSON.sub("", str(value)) for value in row) for row in rows)
     engine.dispose()
     return found
