@@ -14,6 +14,7 @@ from rag_checks.records import Language
 _SAME_MATTER = 0.5  # share of the reference's words from which two clauses speak of one matter
 _NAME_FOUND = 0.7
 _REACH = 12  # how many characters before a name a negation can stand and still deny it
+_COMMON_ENDINGS = frozenset("市区县省州国部处组室楼层费率卡店")  # 上海市 and 北京市 share nothing that counts
 _POLAR = lexicon.pattern("polarity", "polar_question")
 
 
@@ -30,7 +31,7 @@ def contradiction(reference: str, claim: str, answer: str, question: str, langua
     """
     wanted, said, whole, asked = analyse(reference), analyse(claim), analyse(answer), analyse(question)
     near = recall(wanted.content, (), said) >= _SAME_MATTER or is_polar(question) or not wanted.words
-    if _other_number(wanted, said, whole, near=near):
+    if _other_number(wanted, said, whole, asked, near=near):
         return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
     if near and _denies(wanted, said, asked):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
@@ -86,12 +87,12 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
             word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0
         ]
         come = [word for word in come if word not in asked.squeezed]
-        if gone and come and not set("".join(gone)) & set("".join(come)):
+        if gone and come and not (set("".join(gone)) & set("".join(come)) - _COMMON_ENDINGS):
             return gone[-1], come[-1]
     return None
 
 
-def _other_number(wanted: Text, said: Text, whole: Text, *, near: bool) -> bool:
+def _other_number(wanted: Text, said: Text, whole: Text, asked: Text, *, near: bool) -> bool:
     met = any(whole.has_quantity(one) for one in wanted.quantities)
     for quantity in wanted.quantities:
         if (
@@ -104,7 +105,10 @@ def _other_number(wanted: Text, said: Text, whole: Text, *, near: bool) -> bool:
             and (near or not whole.has_quantity(quantity))
         ):
             return True
-    return False
+    # 15W, A1024: a number in a code has no unit to compare, the code itself must agree.
+    expected = [code for code in wanted.codes if code not in asked.folded]
+    other = [code for code in said.codes if code not in asked.folded and code not in wanted.folded]
+    return bool(expected and other) and not any(code in whole.folded for code in expected)
 
 
 def _denies(wanted: Text, said: Text, asked: Text) -> bool:

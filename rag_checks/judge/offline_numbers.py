@@ -76,8 +76,9 @@ _EN_SMALL = {
     "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _EN_SCALE = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_EN_FIRST, _EN_NEXT = "|".join(_EN_SMALL), "|".join((*_EN_SMALL, *_EN_SCALE))
 _EN_NUMERAL = re.compile(
-    rf"\b(?:{'|'.join(_EN_SMALL)})(?:[ -](?:and )?(?:{'|'.join((*_EN_SMALL, *_EN_SCALE))})){{0,7}}\b"
+    rf"\b(?:{_EN_FIRST})(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )(?:{_EN_NEXT})){{0,7}}\b"
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
@@ -92,12 +93,13 @@ _QUANTITY = re.compile(
 )
 _DIGITS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 _RANGE = re.compile(
-    r"(\d{1,15}(?:\.\d{1,9})?)(?=\s?(?:-|~|–|—|至|到|to|or|or up to|或)\s?\d{1,15}(?:\.\d{1,9})?"
+    r"(\d{1,15}(?:\.\d{1,9})?)(?=\s?(?:-|~|–|—|至|到|to|and|or|or up to|或|和)\s?\d{1,15}(?:\.\d{1,9})?"
     rf"\s?((?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))"
 )
 _CLOCK = re.compile(
     r"\d{1,2}(?:(?::(\d{2})(?!\d)|点钟?(?:(半)|(\d{1,2})分?)?(?!\d))\s?([ap]\.?m\b\.?)?|\s?([ap]\.?m\b\.?))"
 )
+_PARTS_OF_DAY = ("凌晨", "早上", "上午", "中午", "下午", "晚上")
 _EVENING = re.compile(r"(?:下午|傍晚|晚上|晚)\s?$")
 _DATE_ZH = re.compile(r"\d{4}年\d{1,2}月(?:份|\d{1,2}[日号]?)?|\d{1,2}月(?:份|\d{1,2}[日号]?)?")
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
@@ -155,11 +157,8 @@ def _chinese(match: re.Match[str]) -> str:
     numeral, decimals, unit = match.groups()
     before = match.string[max(match.start() - 3, 0) : match.start()]
     prefixed = before.endswith(("百分之", "第", "周", "星期", "礼拜"))
-    vague = (
-        numeral in _MORE_THAN_NUMBERS
-        or (numeral == "一" and unit == "点")
-        or (numeral == "十" and unit == "分")
-    )
+    a_little = numeral == "一" and unit == "点" and not before.endswith(_PARTS_OF_DAY)
+    vague = numeral in _MORE_THAN_NUMBERS or a_little or (numeral == "十" and unit == "分")
     scale_only = not any(char in _ZH_DIGIT or char == "十" for char in numeral)
     after_number = before[-1:].isdigit() or before.endswith(".")
     if vague or scale_only or after_number or not (len(numeral) > 1 or prefixed or unit):
@@ -171,7 +170,7 @@ def _chinese(match: re.Match[str]) -> str:
 
 
 def _english(match: re.Match[str]) -> str:
-    words = re.split(r"[ -]", match.group())
+    words = [word for word in re.split(r"[ -]", match.group()) if word != "and"]
     if words == ["one"] and match.group() != match.string:
         follows = re.match(rf" ?-?(?:business |working )?(?:{_EN_UNIT})\b", match.string[match.end() :])
         if not follows:  # "this one" is no number

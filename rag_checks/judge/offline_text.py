@@ -84,6 +84,7 @@ class Text:
     def __init__(self, raw: str) -> None:
         self.raw = raw
         self.folded = fold(raw)
+        self._found: dict[str, float] = {}
 
     @cached_property
     def quantities(self) -> list[Quantity]:
@@ -158,9 +159,14 @@ class Text:
     def names(self) -> tuple[str, ...]:
         """Words that point at one person, place, product or code; normalised."""
         found = list(self.capitalised)
-        found += [word for word in self.words if not word.isalpha() and not _HAN.match(word)]
+        found += self.codes
         found += [word.casefold() for word, tag in self._tagged if tag in _NAME_TAGS and len(word) > 1]
         return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """Words of letters and digits: A1024, 15w, 3rd."""
+        return tuple(word for word in self.words if not word.isalpha() and word[0] < _FIRST_HAN)
 
     @cached_property
     def capitalised(self) -> tuple[str, ...]:
@@ -226,9 +232,14 @@ class Text:
 
     def has(self, word: str) -> float:
         """How far a content word is in this text, 0..1: 1 when it is there, else by the closest spelling."""
-        if (
-            word[0] >= _FIRST_HAN
-        ):  # looked up in the letters first: a long text need not be cut into words for it
+        share = self._found.get(word)
+        if share is None:
+            share = self._found[word] = self._look_up(word)
+        return share
+
+    def _look_up(self, word: str) -> float:
+        if word[0] >= _FIRST_HAN:
+            # The letters come first: a long text need not be cut into words for this.
             if word in self.squeezed or (word in _COMMON_FORMS and word in self._word_set):
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]

@@ -55,9 +55,8 @@ def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
 
     def fit(candidate: str) -> tuple[float, float]:
         said = analyse(candidate)
-        return recall(wanted.content, (), said) + recall(kernel, (), said), recall(
-            (), wanted.quantities, said
-        )
+        words = recall(wanted.content, (), said) + recall(kernel, (), said)
+        return words, recall((), wanted.quantities, said)
 
     return max(candidates, key=fit)
 
