@@ -2,10 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rag_checks.alerts.phrases import URGENCY
 from rag_checks.records import GradedCase, Level, ScoreRow, Verdict, score_rows
 from rag_checks.verdicts.estimates import Estimate, estimate
+
+
+class _Place(NamedTuple):
+    source: str
+    metric: str
+    slice: str
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Breakdown:
 
 def breakdowns(graded: Sequence[GradedCase], verdicts: Sequence[Verdict]) -> list[Breakdown]:
     """One table a series that has cases: intents in trouble first, then those with most cases."""
-    decided = {(verdict.source, verdict.metric, verdict.slice): verdict for verdict in verdicts}
+    decided = {_Place(v.source, v.metric, v.slice): v for v in verdicts}
     return [
         _breakdown(source, cases, decided)
         for source in ("golden", "production")
@@ -44,9 +51,7 @@ def breakdowns(graded: Sequence[GradedCase], verdicts: Sequence[Verdict]) -> lis
     ]
 
 
-def _breakdown(
-    source: str, graded: Sequence[GradedCase], decided: Mapping[tuple[str, str, str], Verdict]
-) -> Breakdown:
+def _breakdown(source: str, graded: Sequence[GradedCase], decided: Mapping[_Place, Verdict]) -> Breakdown:
     groups: dict[str, list[GradedCase]] = {}
     for case in graded:
         groups.setdefault(case.case.intent, []).append(case)
@@ -55,7 +60,7 @@ def _breakdown(
             intent,
             len(cases),
             {
-                metric: Cell(mean, decided.get((source, metric, f"intent:{intent}")))
+                metric: Cell(mean, decided.get(_Place(source, metric, f"intent:{intent}")))
                 for metric, mean in _means(cases).items()
             },
         )

@@ -1,22 +1,22 @@
-"""Trend charts, SVG for the report and PNG for Slack, from matplotlib without any display.
+"""Trend charts from matplotlib, without any display: one metric's nights with interval, target and releases.
 
-Text in the pictures is ASCII (metric names, dates, numbers, releases): machines without Chinese fonts draw it too.
+Text in the pictures is ASCII (metric names, dates, numbers, releases): machines without Chinese fonts draw it
+too.
 """
 
 import io
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from rag_checks.alerts.phrases import URGENCY
-from rag_checks.records import Level, RunSummary, Trend, TrendPoint, Verdict
+from rag_checks.records import Level, Trend, TrendPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, told apart by colour-blind readers (jfly.uni-koeln.de/color); shapes say it once more.
+# Okabe and Ito's palette, told apart by colour-blind readers (jfly.uni-koeln.de/color); shapes say it again.
 LEVEL_COLOURS = {
     Level.OK: "#009E73",
     Level.WATCH: "#E69F00",
@@ -31,87 +31,33 @@ LEVEL_SHAPES = {
     Level.NO_DATA: "s",
     Level.JUDGE_CHANGED: "D",
 }
-# The same hues, dark enough to read as letters.
-TITLES = {
-    Level.FAIL: "#B84A00",
-    Level.WATCH: "#8A6000",
-    Level.NO_DATA: "#666666",
-    Level.JUDGE_CHANGED: "#7A4FA3",
-}
 LINE, TARGET, BASELINE, RELEASE = "#0072B2", "#B2182B", "#555555", "#AA4499"
 
 NIGHTS = 60
 """The latest nights a chart of the report shows."""
-PICTURE_NIGHTS = 30
-PICTURE_TRENDS = 6
 _RELEASE_KEPT = 16
 _CLOSE = 0.28  # of the width: names of releases nearer to each other than this would overlap
 
 
 def trend_svg(trend: Trend) -> str:
     """One trend as an `<svg>` element: line, 95 % band, target, baseline, releases, level of each night."""
-    figure = _figure((4.5, 1.75))
+    figure = new_figure((4.5, 1.75))
     axes = figure.subplots()
     figure.subplots_adjust(left=0.075, right=0.985, top=0.89, bottom=0.14)
-    _draw(axes, trend, NIGHTS)
-    text = _save(figure, "svg").decode("utf-8")
+    draw(axes, trend, NIGHTS)
+    text = save(figure, "svg").decode("utf-8")
     return text[text.index("<svg") :]
 
 
-def trend_png(summary: RunSummary) -> bytes | None:
-    """The most telling trends of a run in one picture, 1400 pixels wide; None when there is no trend yet.
-
-    Failing metrics come first, then those that moved most; at most six are drawn.
-    """
-    trends = _most_telling(summary)
-    if not trends:
-        return None
-    columns = min(2, len(trends))
-    rows = math.ceil(len(trends) / columns)
-    height = 1.5 * rows + 0.35
-    figure = _figure((7.0, height))
-    grid = figure.subplots(rows, columns, squeeze=False)
-    figure.subplots_adjust(
-        left=0.06, right=0.985, top=1 - 0.32 / height, bottom=0.55 / height, hspace=0.62, wspace=0.16
-    )
-    flat = [axes for row in grid for axes in row]
-    levels = _levels(summary)
-    for axes, trend in zip(flat, trends, strict=False):
-        _draw(axes, trend, PICTURE_NIGHTS)
-        verdict = levels.get((trend.metric, trend.source))
-        title = _ascii(f"{trend.metric} ({'live' if trend.source == 'production' else 'golden set'})", 42)
-        colour = TITLES.get(verdict.level, "black") if verdict is not None else "black"
-        axes.set_title(title, fontsize=8.5, loc="left", pad=9, color=colour, parse_math=False)
-    for axes in flat[len(trends) :]:
-        axes.set_axis_off()
-    _legend(figure)
-    return _save(figure, "png")
-
-
-def _levels(summary: RunSummary) -> dict[tuple[str, str], Verdict]:
-    return {(v.metric, v.source): v for v in summary.verdicts if v.slice == "all"}
-
-
-def _most_telling(summary: RunSummary) -> list[Trend]:
-    verdicts = _levels(summary)
-
-    def rank(trend: Trend) -> tuple[int, bool, float]:
-        verdict = verdicts.get((trend.metric, trend.source))
-        level = verdict.level if verdict else Level.OK
-        moved = verdict.z if verdict and verdict.z is not None else 0.0
-        return (URGENCY.index(level), trend.minimum is None, moved)
-
-    with_values = [t for t in summary.trends if any(p.value is not None for p in t.points[-PICTURE_NIGHTS:])]
-    return sorted(with_values, key=rank)[:PICTURE_TRENDS]
-
-
-def _figure(size: tuple[float, float]) -> "Figure":
+def new_figure(size: tuple[float, float]) -> "Figure":
+    """An empty figure, width and height in inches."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - a second to import, and only reports need it
 
     return Figure(figsize=size)
 
 
-def _draw(axes: "Axes", trend: Trend, nights: int) -> None:
+def draw(axes: "Axes", trend: Trend, nights: int) -> None:
+    """Draw the latest nights of a trend; any number of points, also none."""
     points = trend.points[-nights:]
     _draw_limits(axes, trend)
     for stretch in _stretches(points):
@@ -121,17 +67,17 @@ def _draw(axes: "Axes", trend: Trend, nights: int) -> None:
         axes.vlines(days, lows, highs, color=LINE, alpha=0.25, linewidth=1)
         axes.plot(days, values, color=LINE, linewidth=1.3)
     for level in Level:
-        at = [p for p in points if p.value is not None and p.level is level]
+        at = [p for p in points if is_shown(p) and p.level is level]
         axes.plot(
             [p.night.toordinal() for p in at],
-            [p.value for p in at],
+            [_bounds(p)[1] for p in at],
             LEVEL_SHAPES[level],
             color=LEVEL_COLOURS[level],
             markersize=4.2 if level is Level.OK else 5.6,
             markeredgewidth=0,
             zorder=3,
         )
-    _draw_missing(axes, [p for p in points if p.value is None])
+    _draw_missing(axes, [p for p in points if not is_shown(p)])
     _draw_releases(axes, points)
     _style(axes, points, trend)
 
@@ -144,7 +90,7 @@ def _draw_limits(axes: "Axes", trend: Trend) -> None:
 
 
 def _draw_missing(axes: "Axes", points: Sequence[TrendPoint]) -> None:
-    """Nights without a value: a hollow mark at the foot, never a point at 0 (P1)."""
+    """Nights without a mean: a hollow mark at the foot, never a point at 0 (P1)."""
     axes.plot(
         [p.night.toordinal() for p in points],
         [0.05] * len(points),
@@ -170,7 +116,7 @@ def _draw_releases(axes: "Axes", points: Sequence[TrendPoint]) -> None:
         named_at = share
         right = share > 0.5  # noqa: PLR2004 - in the right half the name ends at the line, to stay inside
         axes.annotate(
-            _ascii(release, _RELEASE_KEPT),
+            ascii_name(release, _RELEASE_KEPT),
             (day - 0.5, 1.0),
             xycoords=axes.get_xaxis_transform(),
             xytext=(3 if not right else -3 if share < 1 - _CLOSE / 3 else 0, 2),
@@ -183,7 +129,7 @@ def _draw_releases(axes: "Axes", points: Sequence[TrendPoint]) -> None:
 
 
 def _style(axes: "Axes", points: Sequence[TrendPoint], trend: Trend) -> None:
-    known = [v for p in points for v in (p.low, p.value, p.high) if p.value is not None and v is not None]
+    known = [v for p in points for v in (p.low, p.value, p.high) if is_shown(p) and v is not None]
     known += [limit for limit in (trend.minimum, trend.baseline) if limit is not None]
     bottom = min(known, default=0.0)
     axes.set_ylim(max(-0.02, bottom - 0.05 - 0.1 * (1 - bottom)), 1.02)
@@ -202,54 +148,23 @@ def _style(axes: "Axes", points: Sequence[TrendPoint], trend: Trend) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _legend(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - see _figure
-    from matplotlib.patches import Patch  # noqa: PLC0415
-
-    marks = [
-        Line2D([], [], color=LEVEL_COLOURS[level], marker=LEVEL_SHAPES[level], linestyle="", markersize=5)
-        for level in Level
-    ]
-    handles = [
-        *marks,
-        Patch(color=LINE, alpha=0.3),
-        Line2D([], [], color=TARGET, linestyle="--"),
-        Line2D([], [], color=BASELINE, linestyle=":"),
-        Line2D([], [], color=RELEASE),
-    ]
-    labels = [
-        *(level.value.replace("_", " ") for level in Level),
-        "95% interval",
-        "target",
-        "baseline",
-        "release",
-    ]
-    figure.legend(
-        handles,
-        labels,
-        loc="lower center",
-        ncols=len(handles),
-        fontsize=7,
-        frameon=False,
-        handlelength=1.5,
-        handletextpad=0.4,
-        columnspacing=1.1,
-        borderaxespad=0.2,
-    )
-
-
 def _stretches(points: Sequence[TrendPoint]) -> Iterator[list[TrendPoint]]:
     """Runs of scored nights without a night missing between them: no line is drawn across a gap."""
     stretch: list[TrendPoint] = []
     for point in points:
         gap = stretch and (point.night - stretch[-1].night).days > 1
-        if stretch and (gap or point.value is None):
+        if stretch and (gap or not is_shown(point)):
             yield stretch
             stretch = []
-        if point.value is not None:
+        if is_shown(point):
             stretch.append(point)
     if stretch:
         yield stretch
+
+
+def is_shown(point: TrendPoint) -> bool:
+    """Whether a night has a mean worth a point; one over the few cases of a no_data night is not (P1)."""
+    return point.value is not None and point.level is not Level.NO_DATA
 
 
 def _bounds(point: TrendPoint) -> tuple[float, float, float]:
@@ -273,7 +188,7 @@ def _changes(points: Sequence[TrendPoint]) -> list[tuple[int, str]]:
     return changes
 
 
-def _ascii(text: str, longest: int) -> str:
+def ascii_name(text: str, longest: int) -> str:
     """A name fit for a picture: what the built-in font cannot draw is left out, long ones are cut."""
     kept = " ".join("".join(char for char in text if char.isascii() and char.isprintable()).split())
     if not kept:
@@ -281,13 +196,13 @@ def _ascii(text: str, longest: int) -> str:
     return kept if len(kept) <= longest else kept[: longest - 2] + ".."
 
 
-def _save(figure: "Figure", kind: str) -> bytes:
-    import matplotlib as mpl  # noqa: PLC0415 - see _figure
+def save(figure: "Figure", kind: Literal["svg", "png"]) -> bytes:
+    """The file's bytes, the same for the same figure."""
+    import matplotlib as mpl  # noqa: PLC0415 - see new_figure
 
     buffer = io.BytesIO()
-    # Text stays text (the reader's fonts draw it) and ids do not change from run to run.
-    settings: dict[str, Any] = {"svg.fonttype": "none", "svg.hashsalt": "rag-checks"}
     silent = dict.fromkeys(("Date", "Creator", "Format", "Type")) if kind == "svg" else {"Software": None}
-    with mpl.rc_context(settings):
+    # Text stays text (the reader's fonts draw it) and ids do not change from run to run.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "rag-checks"}):
         figure.savefig(buffer, format=kind, dpi=200, metadata=silent)
     return buffer.getvalue()

@@ -1,6 +1,6 @@
 """What lies behind a score, ready to show: the evidence of every metric as lines with a verdict and a reason.
 
-What a metric of tomorrow puts into its evidence is shown too: unknown lists as lines, unknown values as facts.
+What a metric of tomorrow puts into its evidence is shown too: unknown lists as lines, other values as facts.
 """
 
 import json
@@ -60,7 +60,11 @@ def usefulness(scores: Sequence[Score]) -> dict[int, tuple[bool, str]]:
     """Rank (1-based) of a retrieved passage → whether it was found useful, and why."""
     precision = next((s for s in scores if s.metric == "context_precision"), None)
     rows = precision.evidence.get("contexts", []) if precision else []
-    return {row["rank"]: (row["useful"], row["reason"]) for row in rows}
+    return {
+        row["rank"]: (row["useful"], row.get("reason", ""))
+        for row in rows
+        if "rank" in row and "useful" in row
+    }
 
 
 def _title(metric: str, key: str, language: Language) -> str:
@@ -79,7 +83,7 @@ def _line(key: str, place: int, entry: Mapping[str, Any], language: Language) ->
         rank = entry.get("rank")
         return Line(
             rank is not None,
-            entry.get("id") or word("gold_passage", language).format(n=place),
+            str(entry.get("id") or "") or word("gold_passage", language).format(n=place),
             word("not_retrieved", language) if rank is None else word("rank", language).format(n=rank),
         )
     return Line(None, _plain(dict(entry), language), "")

@@ -16,7 +16,7 @@ from rag_checks.reports.words import NAMES, name, word
 
 MAX_ITEMS = 200
 ITEM_BYTES = 1_300_000
-"""Cases stop here even below `MAX_ITEMS`, so that with its charts a report stays under 2 MB, which phones open."""
+"""Cases stop here even below `MAX_ITEMS`: with its charts a report stays under 2 MB, which phones open."""
 PROBLEMS = 6
 """Metrics named at the top; all are in the table."""
 
@@ -61,6 +61,7 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
         places=places,
         questions={g.case.case_id: g.case.item.user_input for g in ordered[: len(items)]},
         left_out=len(ordered) - len(items),
+        expectations=sorted(summary.expectations, key=lambda result: result.success is True),
     )
     # What UTF-8 cannot write (a lone surrogate from a model's JSON) must not cost the whole report.
     return page.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "\ufffd")
@@ -75,7 +76,12 @@ def _environment(language: Language) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "interval": _interval, "cut": partial(_cut, language=language)}
+    environment.filters |= {
+        "number": _number,
+        "interval": _interval,
+        "figure": lambda value: "–" if value is None else f"{value:.4g}",
+        "cut": partial(_cut, language=language),
+    }
     environment.globals |= {
         "t": partial(word, language=language),
         "name": partial(name, language=language),
@@ -143,7 +149,7 @@ def _items(environment: Environment, cases: Sequence[GradedCase]) -> tuple[list[
 
 
 def _worst_first(summary: RunSummary, graded: Sequence[GradedCase]) -> list[GradedCase]:
-    """The summary's worst cases, then unanswered ones, then by mean score; what nothing applies to comes last."""
+    """The summary's worst cases, then unanswered ones, then by mean score, then those without any score."""
     told = {case.case.case_id: place for place, case in enumerate(summary.worst)}
 
     def rank(case: GradedCase) -> tuple[int, float, str]:

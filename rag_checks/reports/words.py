@@ -60,8 +60,7 @@ WORDS: Words = {
     "key_baseline": {"en": "baseline", "zh": "基线"},
     "key_release": {"en": "another release", "zh": "版本更换"},
     "latest": {"en": "latest", "zh": "最新"},
-    "no_points": {"en": "no scored night yet", "zh": "还没有得到评分的日期"},
-    # breakdown
+    # the breakdown by intent
     "by_intent": {"en": "By intent", "zh": "按意图"},
     "intent": {"en": "Intent", "zh": "意图"},
     "cases": {"en": "Cases", "zh": "案例"},
