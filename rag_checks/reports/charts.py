@@ -36,7 +36,8 @@ LINE, TARGET, BASELINE, RELEASE = "#0072B2", "#B2182B", "#555555", "#AA4499"
 NIGHTS = 60
 """The latest nights a chart of the report shows."""
 _RELEASE_KEPT = 16
-_CLOSE = 0.28  # of the width: names of releases nearer to each other than this would overlap
+_LETTER = 4.2  # points a letter of a release's name takes at its size, on average
+_MARGIN = 0.7  # days left and right of the nights
 
 
 def trend_svg(trend: Trend) -> str:
@@ -103,25 +104,28 @@ def _draw_missing(axes: "Axes", points: Sequence[TrendPoint]) -> None:
 
 
 def _draw_releases(axes: "Axes", points: Sequence[TrendPoint]) -> None:
-    """A line before the first night of another release, named above the plot unless names would overlap."""
+    """A line before the first night of another release, named above the plot; the latest name has its room."""
     if not points:
         return
-    width = max(1, points[-1].night.toordinal() - points[0].night.toordinal())
-    named_at = -math.inf
-    for day, release in _changes(points):
+    first, last = points[0].night.toordinal() - _MARGIN, points[-1].night.toordinal() + _MARGIN
+    points_wide = axes.get_position().width * axes.figure.get_size_inches()[0] * 72
+    free = math.inf
+    for day, release in reversed(_changes(points)):
         axes.axvline(day - 0.5, color=RELEASE, linewidth=1.1)
-        share = (day - points[0].night.toordinal()) / width
-        if share - named_at < _CLOSE:
+        label = ascii_name(release, _RELEASE_KEPT)
+        room = (len(label) + 1) * _LETTER / points_wide
+        at = (day - 0.5 - first) / (last - first)
+        start = at - room if at >= room else at
+        if start + room > free:
             continue
-        named_at = share
-        right = share > 0.5  # noqa: PLR2004 - in the right half the name ends at the line, to stay inside
+        free = start
         axes.annotate(
-            ascii_name(release, _RELEASE_KEPT),
+            label,
             (day - 0.5, 1.0),
             xycoords=axes.get_xaxis_transform(),
-            xytext=(3 if not right else -3 if share < 1 - _CLOSE / 3 else 0, 2),
+            xytext=(0, 2),
             textcoords="offset points",
-            ha="right" if right else "left",
+            ha="right" if at >= room else "left",
             fontsize=7,
             color=RELEASE,
             parse_math=False,
@@ -139,7 +143,7 @@ def _style(axes: "Axes", points: Sequence[TrendPoint], trend: Trend) -> None:
         step = max(1, math.ceil((last - first + 1) / 7))
         days = list(range(last, first - 1, -step))[::-1]
         axes.set_xticks(days, [f"{date.fromordinal(day):%m-%d}" for day in days])
-        axes.set_xlim(first - 0.7, last + 0.7)
+        axes.set_xlim(first - _MARGIN, last + _MARGIN)
     else:
         axes.set_xticks([])
     axes.tick_params(labelsize=7.5, length=2.5, pad=2)

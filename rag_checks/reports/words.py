@@ -9,6 +9,7 @@ from rag_checks.records import Language, Level
 Words = dict[str, dict[Language, str]]
 
 WORDS: Words = {
+    "colon": {"en": ": ", "zh": "："},
     # the head
     "night": {"en": "Night", "zh": "日期"},
     "release": {"en": "Release", "zh": "版本"},
