@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from alerts_fixtures import NIGHT, OFFLINE, failing_night
+
 from rag_checks.records import (
     Case,
     EvalItem,

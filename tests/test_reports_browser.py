@@ -9,9 +9,9 @@ import subprocess
 import threading
 
 import pytest
+from report_fixtures import HOSTILE, hostile_case, night, trend
 
 from rag_checks.reports import render_html
-from report_fixtures import HOSTILE, hostile_case, night, trend
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -71,7 +71,7 @@ def dump_dom(url, profile):
 
 
 def test_injected_markup_stays_text_in_a_browser(site, tmp_path):
-    """What the browser built has no script, no image of the attacker's, and shows the markup as it was typed."""
+    """The browser built no script and no image of the attacker's, and shows the markup as it was typed."""
     folder, address = site
     summary, cases = night("en")
     told = summary.model_copy(update={"title": HOSTILE, "owner": HOSTILE})

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 from datetime import timedelta
 
 import pytest
+from report_fixtures import NIGHT, night, quiet_night, trend
 
 from rag_checks.records import Level, Trend, TrendPoint
 from rag_checks.reports import trend_png, trend_svg
-from report_fixtures import NIGHT, night, quiet_night, trend
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,15 +6,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
 from alerts_fixtures import no_data_night, verdict
 from metrics_fixtures import ScriptedJudge, grade, make_case
+from report_fixtures import HOSTILE, changed, hostile_case, night, quiet_night, refused_lookup, score, trend
+
 from rag_checks import metrics
 from rag_checks.errors import JudgeError
 from rag_checks.protocols import Task
 from rag_checks.records import ExpectationResult, GradedCase, Level, ScoreStatus
 from rag_checks.reports import render_html
-from report_fixtures import HOSTILE, changed, hostile_case, night, quiet_night, refused_lookup, score, trend
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "reports"
 VOID = {"meta", "img", "br", "link", "input", "hr", "base", "area", "embed", "source", "track", "wbr", "col"}
@@ -35,7 +35,9 @@ class Page(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
+        """Count and keep."""
         self.tags[tag] += 1
+        self.words.append("" if tag == "bdi" else " ")
         self.attributes += [(tag, name, value or "") for name, value in attrs]
         if tag == "meta" and dict(attrs).get("http-equiv") == "Content-Security-Policy":
             self.policy = dict(attrs)["content"]
@@ -45,11 +47,11 @@ class Page(HTMLParser):
             self.cells.append("")
 
     def handle_endtag(self, tag):
-        if tag in {"p", "li", "td", "tr"} and self.open[-1] != tag:
-            pytest.fail(f"</{tag}> closes <{self.open[-1]}>")
+        """Tags close in order."""
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        """Keep what is read."""
         if "style" not in self.open:
             self.words.append(data)
         if "td" in self.open:
@@ -57,7 +59,8 @@ class Page(HTMLParser):
 
     @property
     def text(self):
-        return squeezed(" ".join(self.words))
+        """All words of the page."""
+        return squeezed("".join(self.words))
 
     def row(self, start):
         """The cells that follow one that starts so, itself included."""
@@ -253,7 +256,7 @@ def test_the_breakdown_shows_how_many_stand_behind_each_mean():
 
 
 def test_a_case_shows_everything_that_explains_its_score():
-    """History, rewritten query, passages with ids and usefulness, answer, reference, claims, feedback, errors."""
+    """History, query, passages with ids and usefulness, answer, reference, claims, feedback, errors."""
     text = page("zh").text
     for part in (
         "张伟 部门",
@@ -323,6 +326,7 @@ def test_evidence_of_metrics_nobody_knows_yet_is_shown_too():
         "house_rubric",
         0.5,
         tone="curt",
+        verdicts=[{"fine": 1}],
         steps=[{"step": 1, "fine": True}],
         share=0.25,
         labels=["a", "b"],
@@ -333,7 +337,14 @@ def test_evidence_of_metrics_nobody_knows_yet_is_shown_too():
     )
     strange = score("context_precision", 0.5, contexts=[{"verdict": "yes"}])
     text = Page(render_html(summary, [changed(refused_lookup(), odd, strange)])).text
-    for part in ("tone: curt", '{"step": 1, "fine": true}', "share: 0.25", "labels: a, b", "one text"):
+    for part in (
+        "tone: curt",
+        "verdicts · {",
+        '{"step": 1, "fine": true}',
+        "share: 0.25",
+        "labels: a, b",
+        "one text",
+    ):
         assert part in text
 
 
@@ -357,7 +368,7 @@ def test_worst_cases_come_first_and_cases_nothing_applies_to_come_last():
 
 
 def test_the_run_says_who_graded_what_with_what():
-    """Run, window, judge, versions, counts, usage and configuration: what makes two nights comparable (P4)."""
+    """Run, window, judge, versions, counts, usage, configuration: what makes nights comparable (P4)."""
     text = page("zh").text
     for part in ("hr_bot-2026-10-24", "2026-10-23 16:00+00:00", "版本 3", "1,234 次调用", "56 次来自缓存"):
         assert part in text

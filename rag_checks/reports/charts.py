@@ -104,11 +104,11 @@ def _draw_missing(axes: "Axes", points: Sequence[TrendPoint]) -> None:
 
 
 def _draw_releases(axes: "Axes", points: Sequence[TrendPoint]) -> None:
-    """A line before the first night of another release, named above the plot; the latest name has its room."""
+    """A line before the first night of another release, named while there is room; the latest wins."""
     if not points:
         return
     first, last = points[0].night.toordinal() - _MARGIN, points[-1].night.toordinal() + _MARGIN
-    points_wide = axes.get_position().width * axes.figure.get_size_inches()[0] * 72
+    points_wide = axes.bbox.width / axes.figure.dpi * 72
     free = math.inf
     for day, release in reversed(_changes(points)):
         axes.axvline(day - 0.5, color=RELEASE, linewidth=1.1)

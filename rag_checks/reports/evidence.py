@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_checks.records import Language, Score
-from rag_checks.reports.words import WORDS, word
+from rag_checks.reports.words import NAMES, name, word
 
 # Shown beside the passages themselves.
 _ELSEWHERE = {("context_precision", "contexts")}
@@ -68,10 +68,8 @@ def usefulness(scores: Sequence[Score]) -> dict[int, tuple[bool, str]]:
 
 
 def _title(metric: str, key: str, language: Language) -> str:
-    for known in (f"{metric}.{key}", key):
-        if known in WORDS:
-            return word(known, language)
-    return key
+    own = f"{metric}.{key}"
+    return name("evidence", own if own in NAMES["evidence"] else key, language)
 
 
 def _line(key: str, place: int, entry: Mapping[str, Any], language: Language) -> Line:

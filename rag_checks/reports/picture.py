@@ -54,9 +54,10 @@ def trend_png(summary: RunSummary) -> bytes | None:
     for axes, trend in zip(flat, trends, strict=False):
         draw(axes, trend, PICTURE_NIGHTS)
         verdict = levels.get((trend.metric, trend.source))
-        title = ascii_name(f"{trend.metric} ({'live' if trend.source == 'production' else 'golden set'})", 42)
+        series = "live" if trend.source == "production" else "golden set"
+        title = f"{ascii_name(trend.metric, 30)} ({series})"
         colour = TITLES.get(verdict.level, "black") if verdict is not None else "black"
-        axes.set_title(title, fontsize=8.5, loc="left", pad=9, color=colour, parse_math=False)
+        axes.set_title(title, fontsize=8.5, loc="left", pad=11, color=colour, parse_math=False)
     for axes in flat[len(trends) :]:
         axes.set_axis_off()
     _legend(figure)
