@@ -69,7 +69,7 @@ class RowReader:
         written = batch.column("asked_at")
         try:
             moments = list(map(datetime.fromisoformat, written))
-            if not all([moment.tzinfo for moment in moments]):
+            if not all(moment.tzinfo for moment in moments):
                 moments = list(map(self._moment, written))
         except (TypeError, ValueError):
             try:
@@ -221,7 +221,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _check_no_response(fields: dict[str, Any]) -> None:
-    """A response that is null, or lost to an error, is an empty answer; one that is not there is a bad row."""
+    """A response that is null, or lost to an error, is an empty answer; without one a row is bad."""
     if not fields.get("error") and not any(name in fields for name in ALIASES["response"]):
         raise BadRow(f"response: missing (other names: {', '.join(ALIASES['response'][1:])})")
 
