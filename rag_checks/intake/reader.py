@@ -84,8 +84,9 @@ class RowReader:
             return
         names = [*Row.__struct_fields__, *map(_shown, self._learned.unknown)]
         for place, (name, column) in enumerate(zip(names, batch.columns, strict=True)):
-            counter = self._fields if place < len(Row.__struct_fields__) else self._unknown
-            counter[name] += len(column) - column.count(None)
+            if found := len(column) - column.count(None):
+                counter = self._fields if place < len(Row.__struct_fields__) else self._unknown
+                counter[name] += found
 
     def finish(self, row: Row, moment: datetime) -> Row:
         """Bring a row of the batch read last into one spelling."""

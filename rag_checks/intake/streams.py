@@ -41,7 +41,8 @@ class DamagedInput(Exception):
 def open_stream(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, decompressed when it starts like gzip or zstd; its suffix does not matter.
 
-    Reading raises DamagedInput where the compressed data is cut or broken, after all that came before it.
+    Reading raises DamagedInput where the compressed data is cut, after all that came before it, or broken,
+    after all but the last few hundred kB before it: with broken data nobody knows from where on.
 
     Raises:
         SourceError: no permission, or the library for zstd is not installed.
