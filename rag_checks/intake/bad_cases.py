@@ -23,7 +23,8 @@ _NO_ANSWER_ZH = re.compile(
 _OPENERS_EN = (" no", "n't ", "nable to ")
 _NO_ANSWER_EN = re.compile(
     r"(?:not|n't|no|unable to) (?:able to )?"
-    r"(?:find|locate|answer|know|have (?:any |enough )?information|information|relevant|matching|mentioned|contain|sure)"
+    r"(?:find|locate|answer|know|have (?:any |enough )?information|information|relevant|matching"
+    r"|mentioned|contain|sure)"
 )
 
 

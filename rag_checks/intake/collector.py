@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
 from pathlib import Path
@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from rag_checks.errors import SourceError
 from rag_checks.intake.bad_cases import is_bad_case
 from rag_checks.intake.formats import Format, format_named, known_formats, recognise
+from rag_checks.intake.intents import OTHER, Intents
 from rag_checks.intake.learned import Batch
 from rag_checks.intake.reader import RowReader
 from rag_checks.intake.redact import KINDS, Redactor
@@ -22,19 +23,12 @@ from rag_checks.intake.streams import DamagedInput, open_stream
 from rag_checks.intake.window import Window
 from rag_checks.monitor import FileConversations, Sample
 from rag_checks.records import Quarantined, SampledTurn
-from rag_checks.text import clean
 
-UNKNOWN = "unknown"
-# More intents than this are no categories but free text: they become one, so that memory stays bounded.
-MAX_INTENTS = 200
-OTHER = "other"
-_MAX_LABEL = 64
-_MAX_SPELLINGS = 4096
 _MAX_QUARANTINE = 1000
 _HEAD = 4096
-# A row's entry in the register: 48 bits of its content's hash, its intent, whether it is a bad case.
 _READ = ("quarantined", "outside", "duplicates", "changed", "in_window")
 _COUNTS = ("files", "files_damaged", "future", "bad_cases", *_READ)
+# What is remembered of a row: 48 bits of its content's number, its intent's number, whether it is a bad case.
 _CONTENT = 0xFFFF_FFFF_FFFF_0000
 
 
@@ -42,19 +36,28 @@ _CONTENT = 0xFFFF_FFFF_FFFF_0000
 class Collected:
     """What a night's files held.
 
-    `counts`, all of them always there: `files`, `files_too_old` (not read), `files_damaged`; `read` =
-    `quarantined` + `outside` (the window) + `duplicates` + `changed` (superseded by a later line of the same
-    id) + `in_window`; `future` (of the quarantined), `cleaned`, `bad_cases` (of those in the window),
-    `sampled`, `unknown_fields`, and `masked_KIND` for what was masked in the sampled turns.
+    Attributes:
+        turns: the sample, masked, by turn id.
+        counts: `files`, `files_too_old` (not read), `files_damaged` (cut, or of no known format); `read` =
+            `quarantined` + `outside` (the window) + `duplicates` (same id, same content) + `changed`
+            (superseded by a later line of the same id) + `in_window`; `future` (of the quarantined),
+            `bad_cases` (of those in the window), `sampled`, `unknown_fields`; of the sampled turns `cleaned`
+            (turns whose texts held NUL, lone surrogates or other characters nobody can see) and `masked_KIND`
+            (places). All of them are always there.
+        strata: turns there and turns picked, by stratum.
+        intents: turns in the window by intent, bad cases included.
+        quarantine: the first 1,000 lines that could not be read.
+        fields: how many turns in the window had a value in each known field; all fields are there.
+        unknown_fields: the same for the 50 most frequent other names.
     """
 
     turns: list[SampledTurn]
     counts: dict[str, int]
-    strata: dict[str, tuple[int, int]] = field(metadata={"doc": "Turns there and turns picked."})
-    intents: dict[str, int] = field(metadata={"doc": "Turns in the window by intent, bad cases included."})
-    quarantine: list[Quarantined] = field(metadata={"doc": "The first 1,000."})
-    fields: dict[str, int] = field(metadata={"doc": "Turns in the window with a value in each known field."})
-    unknown_fields: dict[str, int] = field(metadata={"doc": "The same for the 50 commonest other names."})
+    strata: dict[str, tuple[int, int]]
+    intents: dict[str, int]
+    quarantine: list[Quarantined]
+    fields: dict[str, int]
+    unknown_fields: dict[str, int]
 
 
 def collect(
@@ -100,12 +103,7 @@ class _Night:
         self._latest = now + CLOCK_SKEW
         self._key = key
         self._seen: dict[int, int] = {}
-        # Intents by number: name, stratum, turns in the window.
-        self._labels: list[str] = []
-        self._strata_names: list[str] = []
-        self._traffic: list[int] = []
-        self._label_numbers: dict[str | int | None, int] = {}
-        self._united = False
+        self._intents = Intents(on_unite=lambda: strata.unite(OTHER, keep=frozenset({BAD_CASE})))
         self._counts: Counter[str] = Counter()
         self._quarantine: list[Quarantined] = []
         self._unrecognised: list[str] = []
@@ -115,25 +113,29 @@ class _Night:
         self._counts["files"] += 1
         self._rows.start_file()
         try:
-            form = self._format_of(path)
-            if form is None:
-                self._unrecognised.append(name)
-                raise DamagedInput("format not recognised; set conversations.format")
+            form = self._format_of(path, name)
             with open_stream(path) as stream:
                 for line, offset, given in form.read(stream):
                     if isinstance(given, bytes):
                         self._take_lines(name, line, offset, given.split(b"\n"))
+                    elif isinstance(given, str):
+                        self._reject(name, line, offset, given)
                     else:
                         self._take_one(name, line, offset, given)
         except DamagedInput as damage:
             self._counts["files_damaged"] += 1
-            self._take_one(name, damage.line, damage.offset, damage.reason)
+            self._reject(name, damage.line, damage.offset, damage.reason)
 
-    def _format_of(self, path: Path) -> Format | None:
+    def _format_of(self, path: Path, name: str) -> Format:
         if self._format is not None:
             return self._format
         with open_stream(path) as stream:
-            return recognise(path, stream.read(_HEAD))
+            head = stream.read(_HEAD)
+        form = recognise(path, head) if head else format_named("jsonl")  # an empty file is any format
+        if form is None:
+            self._unrecognised.append(name)
+            raise DamagedInput("format not recognised; set conversations.format")
+        return form
 
     def _take_lines(self, name: str, line: int, offset: int, lines: list[bytes]) -> None:
         """All lines at once when they are in order; otherwise the halves, down to single lines."""
@@ -166,8 +168,8 @@ class _Night:
             batch, moments = batch.only(inside), list(compress(moments, inside))
             numbers = list(compress(numbers, inside))
         bad = list(map(is_bad_case, *map(batch.column, ("response", "error", "feedback", "rating"))))
-        labels = list(map(self._label_number, batch.column("intent")))
-        self._enter(batch, moments, numbers, labels, bad)
+        intents = list(map(self._intents.number, batch.column("intent")))
+        self._enter(batch, moments, numbers, intents, bad)
         return True
 
     def _enter(
@@ -175,40 +177,41 @@ class _Night:
         batch: Batch,
         moments: list[datetime],
         numbers: Sequence[int],
-        labels: list[int],
+        intents: list[int],
         bad: list[bool],
     ) -> None:
         """Count rows that are new and in the window, and offer them for the sample."""
         self._rows.count_batch(batch)
         self._seen.update(
-            (number, content & _CONTENT | label << 1 | is_bad)
-            for number, content, label, is_bad in zip(numbers, batch.contents, labels, bad, strict=True)
+            (number, content & _CONTENT | intent << 1 | is_bad)
+            for number, content, intent, is_bad in zip(numbers, batch.contents, intents, bad, strict=True)
         )
         self._counts["bad_cases"] += sum(bad)
-        for label, count in Counter(labels).items():
-            self._traffic[label] += count
-        strata = [
-            BAD_CASE if is_bad else self._strata_names[label]
-            for label, is_bad in zip(labels, bad, strict=True)
-        ]
+        names = {}
+        for intent, count in Counter(intents).items():
+            self._intents.count(intent, count)
+            names[intent] = self._intents.stratum(intent)
+        strata = [BAD_CASE if is_bad else names[intent] for intent, is_bad in zip(intents, bad, strict=True)]
+        limits = {}
         for stratum, count in Counter(strata).items():
             self.strata.count(stratum, count)
-        limits = {stratum: self.strata.limit(stratum) for stratum in set(strata)}
+            limits[stratum] = self.strata.limit(stratum)
         for place, (stratum, number) in enumerate(zip(strata, numbers, strict=True)):
             if number < limits[stratum]:
                 row = self._rows.finish(batch.rows[place], moments[place])
                 self.strata.offer(stratum, number, row)
 
-    def _take_one(self, name: str, line: int, offset: int, given: dict[str, Any] | bytes | str) -> None:
-        """One row by the long way, or the reason why it is none."""
+    def _take_one(self, name: str, line: int, offset: int, given: dict[str, Any] | bytes) -> None:
+        """One row by the long way."""
         try:
-            if isinstance(given, str):
-                raise BadRow(given)
             self._take(given)
         except BadRow as bad:
-            self._counts["quarantined"] += 1
-            if len(self._quarantine) < _MAX_QUARANTINE:
-                self._quarantine.append(Quarantined(file=name, line=line, offset=offset, reason=str(bad)))
+            self._reject(name, line, offset, str(bad))
+
+    def _reject(self, name: str, line: int, offset: int, reason: str) -> None:
+        self._counts["quarantined"] += 1
+        if len(self._quarantine) < _MAX_QUARANTINE:
+            self._quarantine.append(Quarantined(file=name, line=line, offset=offset, reason=reason))
 
     def _take(self, given: dict[str, Any] | bytes) -> None:
         row, content, moment = self._rows.read(given)
@@ -229,54 +232,22 @@ class _Night:
                 return
             self._forget(number, old)
         bad = is_bad_case(row.response, row.error, row.feedback, row.rating)
-        label = self._label_number(row.intent)
-        self._seen[number] = content | label << 1 | bad
-        self._traffic[label] += 1
+        intent = self._intents.number(row.intent)
+        self._seen[number] = content | intent << 1 | bad
+        self._intents.count(intent, 1)
         self._counts["bad_cases"] += bad
-        self.strata.add(BAD_CASE if bad else self._strata_names[label], number, row)
-        self._rows.count()
+        self.strata.add(BAD_CASE if bad else self._intents.stratum(intent), number, row)
+        if old is None:
+            self._rows.count()
 
     def _forget(self, number: int, entry: int) -> None:
         """Take out a turn that a later line supersedes."""
-        label, bad = (entry & ~_CONTENT) >> 1, entry & 1
-        self.strata.remove(BAD_CASE if bad else self._strata_names[label], number)
-        self._traffic[label] -= 1
+        intent, bad = (entry & ~_CONTENT) >> 1, entry & 1
+        self.strata.remove(BAD_CASE if bad else self._intents.stratum(intent), number)
+        self._intents.count(intent, -1)
         self._counts["bad_cases"] -= bad
         self._counts["changed"] += 1
         del self._seen[number]
-
-    def _label_number(self, intent: str | int | None) -> int:
-        number = self._label_numbers.get(intent)
-        return self._new_label(intent) if number is None else number
-
-    def _new_label(self, intent: str | int | None) -> int:
-        """Number of an intent not met in this spelling before."""
-        label = UNKNOWN if intent is None else clean(str(intent)).strip() or UNKNOWN
-        if len(label) > _MAX_LABEL:
-            label = UNKNOWN  # a sentence is no label, and may be anybody's words
-        if label not in self._labels and len(self._labels) >= MAX_INTENTS:
-            if not self._united:
-                self._unite()
-            label = OTHER
-        if label in self._labels:
-            number = self._labels.index(label)
-        else:
-            number = len(self._labels)
-            self._labels.append(label)
-            self._strata_names.append(label if label != BAD_CASE else f"intent:{label}")
-            self._traffic.append(0)
-        if len(self._label_numbers) < _MAX_SPELLINGS:
-            self._label_numbers[intent] = number
-        return number
-
-    def _unite(self) -> None:
-        """Make one intent of all."""
-        self._united = True
-        self.strata.unite(OTHER, keep=frozenset({BAD_CASE}))
-        count = len(self._labels)
-        self._traffic = [sum(self._traffic)] + [0] * (count - 1)
-        self._labels = self._strata_names = [OTHER] * count
-        self._label_numbers.clear()
 
     def check_readable(self) -> None:
         """Raise SourceError when no file at all was of a known format."""
@@ -296,13 +267,10 @@ class _Night:
             masked += kinds
             cleaned += was_cleaned
             turns.append(SampledTurn(turn=turn, stratum=pick.stratum, weight=pick.weight))
-        intents = Counter[str]()
-        for label, count in zip(self._labels, self._traffic, strict=True):
-            if count:
-                intents[label] += count
+        intents = self._intents.traffic()
         unknown = self._rows.unknown()
         counts = {name: self._counts[name] for name in _COUNTS}
-        counts["in_window"] = sum(self._traffic)
+        counts["in_window"] = sum(intents.values())
         counts["read"] = sum(counts[name] for name in _READ)
         counts |= {
             "files_too_old": too_old,
@@ -315,7 +283,7 @@ class _Night:
             turns=sorted(turns, key=lambda sampled: sampled.turn.turn_id),
             counts=counts,
             strata=draw.strata,
-            intents=dict(sorted(intents.items())),
+            intents=intents,
             quarantine=self._quarantine,
             fields=self._rows.fields(),
             unknown_fields=unknown,

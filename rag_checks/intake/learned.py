@@ -1,9 +1,9 @@
 """Reading many lines of JSON at once with a decoder made for the names their file uses.
 
-A night has a million lines, and Python costs more than JSON: so decoding, checking types, hashing and counting
-run over whole columns. The short way only takes lines of which the long way (`reader.RowReader`) would make
-exactly the same: every name is one the decoder was made for, every field goes by one name, every type is one
-that needs no second look. It refuses the others, and the long way decides.
+A night has a million lines, and Python costs more than JSON: so decoding, checking types, hashing and
+counting run over whole columns. The short way only takes lines of which the long way (`RowReader.read`)
+would make exactly the same: every name is one the decoder was made for, every field goes by one name, every
+type is one that needs no second look. It refuses the others, and the long way decides.
 """
 
 from itertools import compress
@@ -93,7 +93,7 @@ class Learned:
     def read(self, lines: list[bytes]) -> Batch | None:
         """The rows of the lines, empty ones left out; None when the long way has to read them."""
         try:
-            rows = list(map(self._decode, filter(None, lines)))
+            rows: list[Any] = list(map(self._decode, filter(None, lines)))
         except (msgspec.MsgspecError, RecursionError):
             return None
         values = list(map(msgspec.structs.astuple, rows))

@@ -69,7 +69,7 @@ class RowReader:
         written = batch.column("asked_at")
         try:
             moments = list(map(datetime.fromisoformat, written))
-            if not all([moment.tzinfo for moment in moments]):
+            if not all(moment.tzinfo for moment in moments):
                 moments = list(map(self._moment, written))
         except (TypeError, ValueError):
             try:
@@ -84,8 +84,9 @@ class RowReader:
             return
         names = [*Row.__struct_fields__, *map(_shown, self._learned.unknown)]
         for place, (name, column) in enumerate(zip(names, batch.columns, strict=True)):
-            counter = self._fields if place < len(Row.__struct_fields__) else self._unknown
-            counter[name] += len(column) - column.count(None)
+            if found := len(column) - column.count(None):
+                counter = self._fields if place < len(Row.__struct_fields__) else self._unknown
+                counter[name] += found
 
     def finish(self, row: Row, moment: datetime) -> Row:
         """Bring a row of the batch read last into one spelling."""
@@ -221,7 +222,7 @@ def object_of(line: bytes) -> dict[str, Any]:
 
 
 def _check_no_response(fields: dict[str, Any]) -> None:
-    """A response that is null, or lost to an error, is an empty answer; one that is not there is a bad row."""
+    """A response that is null, or lost to an error, is an empty answer; without one a row is bad."""
     if not fields.get("error") and not any(name in fields for name in ALIASES["response"]):
         raise BadRow(f"response: missing (other names: {', '.join(ALIASES['response'][1:])})")
 

@@ -1,8 +1,8 @@
 """Personal data and secrets are masked before anything is stored or sent to a judge (P7).
 
-Rules are narrow on purpose: what is checkable is checked (check digits, Luhn, real addresses, real dates), and
-numbers introduced as order or ticket numbers are left alone, because an answer about an order is graded by its
-number. Names, departments and internal extensions stay: staff look-ups cannot be graded without them.
+Rules are narrow on purpose: what is checkable is checked (check digits, Luhn, real addresses and dates), and
+numbers introduced as order or ticket numbers are left alone, because an answer about an order is graded by
+its number. Names, departments and internal extensions stay: staff look-ups cannot be graded without them.
 """
 
 import ipaddress
@@ -136,17 +136,29 @@ class _Masker:
 
 
 def find(text: str) -> list[_Hit]:
-    """What is to be masked in a text, in order, without overlaps; earlier rules win."""
+    """What is to be masked in a text, in order; of two that overlap, the first takes in the other."""
     narrow = text if text.isascii() else text.translate(_NARROW)
-    taken: list[_Hit] = []
-    for rule in _RULES:
-        for hit in rule(narrow):
-            if all(hit.end <= other.start or hit.start >= other.end for other in taken):
-                taken.append(hit)
-    return sorted(taken)
+    hits = sorted((hit for rule in _RULES for hit in rule(narrow)), key=lambda hit: hit.start)
+    apart: list[_Hit] = []
+    for hit in hits:
+        if apart and hit.start < apart[-1].end:
+            last = apart[-1]
+            if hit.end > last.end:
+                apart[-1] = last._replace(end=hit.end, value=narrow[last.start : hit.end])
+        else:
+            apart.append(hit)
+    return apart
 
 
 Rule = Callable[[str], Iterator[_Hit]]
+
+
+_PARAMETERS = "token|key|apikey|secret|sig|signature|password|passwd|pwd|auth|ticket|session"
+_NAMED = (
+    r"api[_-]?key|access[_-]?key|secret(?:[_-]?key)?|(?:access|refresh|auth)[_-]?token|password|passwd|pwd"
+)
+_IS = r"['\"]?\s{0,3}(?:[:=]|\bis\b)\s{0,3}['\"]?"
+_VALUE = r"(?P<secret>(?=[!-~]{0,64}\d)(?=[!-~]{0,64}[A-Za-z])[!#-&(-~]{6,256})"
 
 
 def _secrets(text: str) -> Iterator[_Hit]:
@@ -173,21 +185,12 @@ _SECRETS = tuple(
         (r"://(?P<secret>[^\s/@:<>]{1,128}:[^\s/@<>]{1,256})@", 0),
         # Secrets in the query of an address.
         (
-            r"[?&;](?:[a-z]{1,12}[_-])?(?:token|key|apikey|secret|sig|signature|password|passwd|pwd|auth|ticket|session)"
-            r"=(?P<secret>[^\s&#<>\"']{4,})",
+            f"[?&;](?:[a-z]{{1,12}}[_-])?(?:{_PARAMETERS})=(?P<secret>[^\\s&#<>\"']{{4,}})",
             re.IGNORECASE,
         ),
         # Named secrets; with a digit and a letter, so that "password: required" stays.
-        (
-            _ALONE
-            + r"(?:api[_-]?key|access[_-]?key|secret(?:[_-]?key)?|(?:access|refresh|auth)[_-]?token|password|passwd|pwd)"
-            r"['\"]?\s{0,3}(?:[:=]|\bis\b)\s{0,3}['\"]?(?P<secret>(?=[^\s'\"]{0,64}\d)(?=[^\s'\"]{0,64}[A-Za-z])[!-~]{6,256})",
-            re.IGNORECASE,
-        ),
-        (
-            r"密码(?:是|为)?\s{0,3}:?\s{0,3}(?P<secret>(?=[!-~]{0,64}\d)(?=[!-~]{0,64}[A-Za-z])[!-~]{6,256})",
-            0,
-        ),
+        (f"{_ALONE}(?:{_NAMED}){_IS}{_VALUE}", re.IGNORECASE),
+        (r"密码(?:是|为)?\s{0,3}:?\s{0,3}" + _VALUE, 0),
     )
 )
 
@@ -213,7 +216,7 @@ _ID_CARD = re.compile(_ALONE + r"[1-8]\d{5}[ -]?(?:18|19|20)\d{6}[ -]?\d{3}[0-9X
 
 
 def is_id_number(digits: str) -> bool:
-    """Whether 18 characters are a mainland-China identity number (GB 11643-1999): region, date, check digit."""
+    """Whether 18 characters are a mainland-China identity number (GB 11643): region, date, check digit."""
     if digits[:2] not in _PROVINCES:
         return False
     try:

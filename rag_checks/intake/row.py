@@ -1,8 +1,8 @@
 """A turn as logs write it, and the way from there to a `records.Turn`.
 
-Step one, in `reader`, runs on every line: it finds the fields behind their names and checks everything there is
-to check. Step two, `turn_of`, runs on the few rows that are picked and cannot fail. So no line is found bad only
-after it was counted, and a sample never depends on which lines were looked at closely.
+Step one, in `reader`, runs on every line: it finds the fields behind their names and checks everything
+there is to check. Step two, `turn_of`, runs on the few rows that are picked and cannot fail. So no line is
+found bad only after it was counted, and a sample never depends on which lines were looked at closely.
 """
 
 import json
@@ -79,8 +79,8 @@ class FeedbackObject(msgspec.Struct, frozen=True, gc=False):
 class Row(msgspec.Struct, gc=False):
     """A turn as it was written, its fields found and checked; later in one spelling.
 
-    Once respelled, `asked_at` is whole microseconds since 1970, lists that were JSON texts are lists, passages are texts
-    and `feedback` is an object with like, dislike or no rating, or None.
+    Once respelled, `asked_at` is whole microseconds since 1970, lists that were JSON texts are lists,
+    passages are texts, and `feedback` is None or an object with like, dislike or no rating.
     """
 
     turn_id: str | int

@@ -43,9 +43,9 @@ def number_of(key: bytes, turn_id: str) -> int:
 def quotas(sizes: Mapping[str, int], sample: Sample) -> dict[str, int]:
     """How many turns each stratum gives.
 
-    `bad_cases` of the bad cases; `floor_per_intent` of each intent, one each in turn from the largest when they
-    do not all fit; the rest in proportion to what is left in each intent, by largest remainder; what is still
-    free then goes to bad cases. Never more than a stratum has; in all min(`size`, all turns).
+    `bad_cases` of the bad cases; `floor_per_intent` of each intent, one each in turn from the largest when
+    they do not all fit; the rest in proportion to what is left in each intent, by largest remainder; what is
+    still free then goes to bad cases. Never more than a stratum has; in all min(`size`, all turns).
 
     Args:
         sizes: turns per stratum.
@@ -180,7 +180,7 @@ class BottomK(Generic[T, P]):
         """The structure of both parts' turns together; the parts must not share turns."""
         merged: BottomK[T, P] = BottomK(min(self.capacity, other.capacity), self._pack)
         for part in (self, other):
-            for name, stratum in part._strata.items():
+            for name, stratum in part._strata.items():  # noqa: SLF001 - its own class
                 merged._strata.setdefault(name, _Stratum()).absorb(stratum, merged.capacity)
         return merged
 

@@ -10,7 +10,7 @@ from rag_checks.errors import SourceError, SourceUnavailable
 
 # Clocks of the machines that write logs and of this one may differ by this much.
 CLOCK_SKEW = timedelta(minutes=5)
-# Archives made to be reproducible set times like 1970-01-01 or 1980-01-01: they say nothing about the content.
+# Reproducible archives set times like 1970-01-01 or 1980-01-01, which say nothing about the content.
 _PLACEHOLDER_UNTIL = datetime(1981, 1, 1, tzinfo=UTC)
 
 
@@ -25,7 +25,7 @@ def find_files(patterns: str | list[str], directory: Path, *, since: datetime) -
     """Files behind the patterns, each once.
 
     A turn of the window may lie in any file: rotation and late writers see to that. Only a file last written
-    before `since` (less five minutes of clock difference) is left out: it was complete before the window began.
+    before `since` (less five minutes of clock difference) is left out: it was complete before the window.
 
     Args:
         patterns: paths or globs (`**` for any depth), relative to `directory`; `~` is the home folder.
@@ -40,7 +40,7 @@ def find_files(patterns: str | list[str], directory: Path, *, since: datetime) -
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         full = directory / Path(pattern).expanduser()
         # A name that exists is meant as it is, brackets and all.
-        names = [str(full)] if full.is_file() else glob.glob(str(full), recursive=True)
+        names = [str(full)] if full.is_file() else glob.glob(str(full), recursive=True)  # noqa: PTH207 - patterns may be absolute
         files = [Path(name) for name in names if Path(name).is_file()]
         if not files:
             raise SourceError(

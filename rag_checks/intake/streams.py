@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from rag_checks.errors import SourceError, SourceUnavailable
 
@@ -41,7 +41,8 @@ class DamagedInput(Exception):
 def open_stream(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, decompressed when it starts like gzip or zstd; its suffix does not matter.
 
-    Reading raises DamagedInput where the compressed data is cut or broken, after all that came before it.
+    Reading raises DamagedInput where the compressed data is cut, after all that came before it, or broken,
+    after all but the last few hundred kB before it: with broken data nobody knows from where on.
 
     Raises:
         SourceError: no permission, or the library for zstd is not installed.
@@ -52,11 +53,11 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
             magic = file.read(4)
             file.seek(0)
             if magic.startswith(_GZIP_MAGIC):
-                yield _Decompressed(_gzip_blocks(file))  # type: ignore[misc]  # RawIOBase is a binary stream
+                yield cast("BinaryIO", _Decompressed(_gzip_blocks(file)))
             elif magic == _ZSTD_MAGIC:
-                yield _Decompressed(_zstd_blocks(file))  # type: ignore[misc]
+                yield cast("BinaryIO", _Decompressed(_zstd_blocks(file)))
             else:
-                yield file  # type: ignore[misc]
+                yield cast("BinaryIO", file)
     except PermissionError as error:
         raise SourceError(f"{path.name}: no permission to read it; check its owner and mode") from error
     except OSError as error:
@@ -64,7 +65,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Decompressed(io.RawIOBase):
-    """Blocks as a binary stream."""
+    """Blocks as a binary stream; unbuffered, because a buffer loses what it holds when reading fails."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -116,7 +117,7 @@ def _inflater() -> tuple[Callable[[], Any], type[Exception]]:
         import zlib  # noqa: PLC0415 - stands in for isal
 
         return lambda: zlib.decompressobj(wbits=31), zlib.error
-    return lambda: isal_zlib.decompressobj(wbits=31), isal_zlib.error
+    return lambda: isal_zlib.decompressobj(wbits=31), cast("type[Exception]", isal_zlib.error)
 
 
 def _zstd_blocks(file: BinaryIO | io.FileIO) -> Iterator[bytes]:
@@ -145,8 +146,8 @@ def _zstd_blocks(file: BinaryIO | io.FileIO) -> Iterator[bytes]:
 def read_blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
     """Runs of whole lines of a stream as (1-based number and byte offset of the first line, the lines).
 
-    Lines are joined by newlines, without the last one; a byte-order mark is removed. In place of a line longer
-    than 16 MB comes a text, the reason why it is not there; it is never held in memory.
+    Lines are joined by newlines, without the last one; a byte-order mark is removed. In place of a line
+    longer than 16 MB comes a text, the reason why it is not there; it is never held in memory.
 
     Raises:
         DamagedInput: with the line and the offset from which on nothing can be read.

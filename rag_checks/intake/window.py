@@ -31,8 +31,8 @@ class Window:
 def night_window(night: date, zone: ZoneInfo) -> Window:
     """Local midnight to local midnight of `night`, in UTC: 23 or 25 hours when the clocks change.
 
-    A midnight that the clocks skip or repeat is taken with fold=0 (the offset before the change), which is the
-    first moment of that day in both cases.
+    A midnight that the clocks skip or repeat is taken with fold=0 (the offset before the change), which is
+    the first moment of that day in both cases.
     """
     start, end = (
         datetime.combine(day, time.min, zone).astimezone(UTC) for day in (night, night + timedelta(days=1))
@@ -46,8 +46,8 @@ def resolve_night(
     """The local day a run grades.
 
     1. `explicit_night` wins.
-    2. Otherwise it is the local day of `logical_date`, whatever made the run: scheduled, backfilled and manual
-       runs of logical date 15 all grade day 15. The data interval has no say, because Airflow gives a manual
+    2. Otherwise it is the local day of `logical_date`, whatever made the run: scheduled, backfilled and
+       manual runs of logical date 15 all grade day 15. The data interval has no say: Airflow gives a manual
        run of logical date 15 the interval before it (14 to 15) and a scheduled one the interval after it.
     3. A logical date whose local day is not over at `now` cannot mean that day (the trigger form fills in the
        present moment), and a run without a logical date means none: both grade the day before `now`.

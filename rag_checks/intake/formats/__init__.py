@@ -8,9 +8,9 @@ A format module has::
     def read(stream: BinaryIO) -> Iterator[Entry]     its turns, one after the other
 
 An entry is (1-based line or row, byte offset in the decompressed stream, turn or reason). A turn is a dict
-with field names of `records.Turn` or their aliases (`names.ALIASES`). In its place may come bytes: whole lines
-of JSON, one such object each, the first of them at the place given. A reason is a text that names what is wrong
-and quotes nothing. `streams.DamagedInput` ends a file early.
+with field names of `records.Turn` or their aliases (`names.ALIASES`). In its place may come bytes: whole
+lines of JSON, one such object each, the first of them at the place given. A reason is a text that names what
+is wrong and quotes nothing. `streams.DamagedInput` ends a file early.
 """
 
 import importlib
@@ -44,7 +44,7 @@ def known_formats() -> dict[str, Format]:
     modules = [
         importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
     ]
-    return {module.NAME: module for module in modules}  # type: ignore[misc]  # modules are formats by shape
+    return {module.NAME: module for module in modules}
 
 
 def format_named(name: str) -> Format:

@@ -1,4 +1,4 @@
-"""CSV with a header line: one turn a record; lists are JSON texts in a cell, an empty cell is not recorded."""
+"""CSV with a header line: one turn a record; lists are JSON texts, empty cells are not recorded."""
 
 import csv
 from collections import deque
@@ -34,7 +34,7 @@ def recognises(head: bytes) -> bool:
 
 
 def read(stream: BinaryIO) -> Iterator[Entry]:
-    """Turns of a stream. A record that breaks costs its first line only: reading goes on with the next one."""
+    """Turns of a stream. A broken record costs its first line only: reading goes on with the next one."""
     header: list[str] | None = None
     for record in _Records(stream):
         if record.wrong is not None:

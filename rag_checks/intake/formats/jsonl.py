@@ -1,4 +1,4 @@
-"""JSON Lines: one turn a line. Lines go out as they are: whoever reads them knows best how to decode many at once."""
+"""JSON Lines: one turn a line. They go out undecoded: the reader decodes many of them at once."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
