@@ -295,6 +295,8 @@ class FakeOpenAI:
             text = "Hello, dear reader!"
         else:
             text = '{"reason": "a greeting", "ok": true}'
+        if mode == "null":
+            text = None
         finish = _FINISH.get(mode or "", "stop")
         message = {"role": "assistant", "content": text}
         if mode == "refusal":

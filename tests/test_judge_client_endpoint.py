@@ -71,9 +71,10 @@ def test_ladder_goes_down_when_ignored(fake):
     assert json.dumps(reply_schema(CONTEXTS), ensure_ascii=False) in request["messages"][0]["content"]
 
 
-def test_one_odd_probe_changes_nothing(fake):
+@pytest.mark.parametrize("odd", ["prose", "null", "refusal", "filter_400", "html"])
+def test_one_odd_probe_changes_nothing(fake, odd):
     """One reply out of line, or a transient failure, does not cost the structured output (nor the series)."""
-    fake.state.probe_faults = ["prose", "500"]
+    fake.state.probe_faults = [odd, "500"]
     judge = open_fake_judge(fake)
     ask_one(judge, ANSWER)
     assert judge.capabilities.structured_output == "json_schema"

@@ -122,15 +122,18 @@ async def probe(config: monitor.OpenAIJudge, complete: Complete) -> Capabilities
         The capabilities, or the failure of the plainest request that the settings allow.
     """
     able = Capabilities.hoped_for(config)
-    ignored = 0
+    odd = 0
     while True:
         message = {"role": "user", "content": _PROBE_TEXT[able.structured_output]}
         reply = await complete(
             {"messages": [message]} | able.fields(config, _PROBE_SCHEMA, config.max_tokens)
         )
         if isinstance(reply, Failure):
-            narrower = able.without(reply) or (able.peeled() if reply.rule is Rule.ITEM else None)
-            if narrower is None or reply.kind == "context_too_long":
+            if reply.kind == "content_filter" and odd + 1 < _PROBES:
+                odd += 1  # a greeting offends nobody: a filter that fires on it is having a bad moment
+                continue
+            narrower = able.without(reply) or (able.peeled() if reply.kind == "rejected" else None)
+            if narrower is None:
                 return reply
             if narrower.structured_output != able.structured_output and config.structured_output != "auto":
                 return replace(
@@ -139,14 +142,14 @@ async def probe(config: monitor.OpenAIJudge, complete: Complete) -> Capabilities
                     message=f"judge.structured_output is {config.structured_output}, which the endpoint does"
                     f" not take; set it to auto ({reply.message})",
                 )
-            able, ignored = narrower, 0
+            able, odd = narrower, 0
             continue
         if able.structured_output == "text" or config.structured_output != "auto" or _obeyed(able, reply):
             _log.info("judge endpoint: %s", able)
             return able
-        ignored += 1
-        if ignored == _PROBES:
-            able, ignored = able.one_rung_down(), 0
+        odd += 1
+        if odd == _PROBES:
+            able, odd = able.one_rung_down(), 0
 
 
 def _obeyed(able: Capabilities, reply: Completion) -> bool:
