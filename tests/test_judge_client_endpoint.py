@@ -387,28 +387,3 @@ def test_cache_is_looked_up_before_anything_is_known(fake):
     second = ask_one(open_fake_judge(fake, cache=cache), ANSWER)
     assert fake.state.calls == 0
     assert second.identity == first.identity
-
-
-def test_slots_open_one_after_another(fake):
-    """Calls that start at once are sent a little apart, so that their replies do not pile up either."""
-    requests = [ANSWER.model_copy(update={"inputs": ANSWER.inputs | {"n": n}}) for n in range(20)]
-    ask(open_fake_judge(fake, concurrency=20), *requests)
-    arrived = fake.state.arrived[-20:]
-    assert arrived[-1] - arrived[0] >= 0.05
-
-
-def test_cancelled_while_a_slot_opens(fake):
-    """A caller that is cancelled before its slot is open does not take the slot with it."""
-    fake.state.latency_s = 0.1
-
-    async def cancel_two_then_use_two(judge):
-        calls = [asyncio.create_task(judge.similarity([(f"{n}", "b")], "en")) for n in range(2)]
-        for _ in range(3):
-            await asyncio.sleep(0)
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
-        await asyncio.gather(*(judge.ask(request) for request in TASKS))
-
-    with_judge(open_fake_judge(fake, concurrency=2, embedding_model="embed-1"), cancel_two_then_use_two)
-    assert fake.state.most_in_flight == 2

@@ -1,40 +1,11 @@
 """What belongs to one event loop: connections, free slots, calls under way."""
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 
 from rag_checks.judge.replies import SingleFlight
 from rag_checks.judge.transport import Endpoint, Transport
 from rag_checks.protocols import JudgeReply
-
-# Seconds between the first uses of two slots. Calls that start together come back together, and then wait for
-# each other's processing in every round; spread out they do not (64 slots fill the 200 ms of a quick reply).
-_PACE_S = 0.003
-
-
-class Gate:
-    """A bounded number of slots, opened one after another."""
-
-    def __init__(self, slots: int) -> None:
-        self._free = asyncio.Semaphore(slots)
-        self._unused = slots
-        self._next_opening = 0.0
-
-    async def __aenter__(self) -> None:
-        await self._free.acquire()
-        if self._unused:
-            self._unused -= 1
-            now = time.monotonic()
-            self._next_opening = max(now, self._next_opening + _PACE_S)
-            try:
-                await asyncio.sleep(self._next_opening - now)
-            except asyncio.CancelledError:
-                self._free.release()
-                raise
-
-    async def __aexit__(self, *_exc: object) -> None:
-        self._free.release()
 
 
 @dataclass
@@ -42,7 +13,7 @@ class Session:
     """The judge in one event loop."""
 
     transport: Transport
-    gate: Gate
+    gate: asyncio.Semaphore
     flights: SingleFlight[JudgeReply] = field(default_factory=SingleFlight)
     probing: SingleFlight[None] = field(default_factory=SingleFlight)
 
@@ -69,7 +40,7 @@ class Sessions:
             # A loop that ended without closing the judge cannot close its connections any more; forgetting
             # them closes their sockets.
             self._open = {known: kept for known, kept in self._open.items() if not known.is_closed()}
-            session = Session(Transport(self._endpoint), Gate(self._concurrency))
+            session = Session(Transport(self._endpoint), asyncio.Semaphore(self._concurrency))
             self._open[loop] = session
         return session
 
