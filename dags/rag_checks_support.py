@@ -1,6 +1,7 @@
 """What the DAG files share: Airflow's connections and errors translated for rag_checks."""
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,15 @@ from typing import Any
 from airflow.sdk import DAG, BaseHook, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
+from rag_checks.errors import ConfigError
+from rag_checks.monitor import Monitor
+from rag_checks.monitor_files import find_monitor_files
+from rag_checks.settings import Settings
+
 MONITORS = Path(os.environ.get("RAG_CHECKS_MONITORS") or Path(__file__).parent / "monitors")
 # A pool that does not exist would leave tasks waiting for ever, so only a pool that was made is named.
 POOL = os.environ.get("RAG_CHECKS_POOL") or "default_pool"
+
 DEFAULTS = {"retries": 2, "retry_delay": timedelta(seconds=30), "retry_exponential_backoff": True}
 # Connection id → where its parts go; upper-case keys of its extra field are taken as they are.
 CONNECTIONS = {
@@ -23,18 +30,20 @@ CONNECTIONS = {
 
 
 def step(name: str, params: Any, *args: Any, **options: Any) -> Any:
-    """Call one use case for the monitor of this DAG run.
-
-    Permanent errors fail the task at once; transient ones are left to Airflow's retries.
-    """
+    """Call one use case; permanent errors fail the task at once, transient ones are left to its retries."""
     from rag_checks import pipeline
     from rag_checks.errors import PermanentError
 
     try:
-        settings = pipeline.Settings.from_env(environment())
+        settings = Settings.from_env(environment())
         return getattr(pipeline, name)(settings.monitor(params["monitor"]), settings, *args, **options)
     except PermanentError as error:
         raise AirflowFailException(str(error)) from error
+
+
+def run_of(planned: Any) -> str:
+    """The run that `plan` named; it is the same in every shard's entry."""
+    return str(planned[0]["eval_run_id"])
 
 
 def tell_broken(context: Any) -> None:
@@ -51,10 +60,7 @@ def tell_broken(context: Any) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The process environment, with secrets filled in from the connections there are.
-
-    Also written to `os.environ`: the libraries of judge, bot and S3 look for their own names there.
-    """
+    """The process environment, secrets filled in from connections: libraries look for their names there."""
     for conn_id, names in CONNECTIONS.items():
         try:
             connection = BaseHook.get_connection(conn_id)
@@ -68,6 +74,18 @@ def environment() -> dict[str, str]:
     return dict(os.environ)
 
 
+def for_each_monitor(build: Callable[[Path, Monitor], DAG]) -> dict[str, DAG]:
+    """The DAG of every monitor file by id; a broken file gets one that says so and hides no other."""
+    found = {}
+    for path in find_monitor_files(MONITORS):
+        try:
+            dag = build(path, Settings.from_env().monitor(str(path)))
+        except ConfigError as error:
+            dag = broken_dag(path, str(error))
+        found[dag.dag_id] = dag
+    return found
+
+
 def broken_dag(path: Path, problem: str) -> DAG:
     """A DAG that says what is wrong with its monitor file: seen in the list, failing every day."""
 
@@ -75,13 +93,15 @@ def broken_dag(path: Path, problem: str) -> DAG:
     def monitor_file_is_broken() -> None:
         raise AirflowFailException(problem)
 
+    doc = f"The monitor file is broken; nothing is graded until it is mended.\n\n```\n{problem}\n```"
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
     with DAG(
         f"rag_nightly_{path.stem}",
         schedule="@daily",
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        start_date=begin,
         catchup=False,
-        tags=["rag_checks", "broken"],
-        doc_md=f"The monitor file is broken; nothing is graded until it is mended.\n\n```\n{problem}\n```",
+        tags=["broken"],
+        doc_md=doc,
     ) as dag:
         monitor_file_is_broken()
     return dag

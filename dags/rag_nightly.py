@@ -5,12 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, get_current_context, task
-from rag_checks_support import DEFAULTS, MONITORS, POOL, broken_dag, step, tell_broken
+from rag_checks_support import DEFAULTS, POOL, for_each_monitor, run_of, step, tell_broken
 
-from rag_checks.errors import ConfigError
 from rag_checks.monitor import Monitor
-from rag_checks.monitor_files import find_monitor_files
-from rag_checks.settings import Settings
 
 DOC = """**{title}** – owner {owner}.
 
@@ -21,8 +18,8 @@ CHOICE = ["auto", "yes", "no"]
 
 
 @task(on_failure_callback=tell_broken)
-def plan(params: Any = None) -> dict[str, Any]:
-    """Which conversations, which golden items, in which shards."""
+def plan(params: Any = None) -> list[dict[str, Any]]:
+    """Which conversations, which golden items; one entry a shard."""
     context = get_current_context()
     planned = step(
         "plan_for_dag_run",
@@ -33,40 +30,38 @@ def plan(params: Any = None) -> dict[str, Any]:
         night=params["night"],
         ask_bot=params["ask_bot"],
     )
-    return {"eval_run_id": planned.eval_run_id, "shards": planned.shards, "counts": planned.counts}
+    return [{"eval_run_id": planned.eval_run_id, "shard": shard} for shard in planned.shards]
 
 
-@task(pool=POOL, map_index_template="shard {{ task.op_kwargs['shard'] }}")
+@task(pool=POOL)
 def evaluate(eval_run_id: str, shard: int, params: Any = None) -> dict[str, int]:
     """Ask the bot and grade; what is graded already is left alone."""
     outcome = step("evaluate_shard", params, eval_run_id, shard)
     return {"graded": outcome.graded, "skipped": outcome.skipped, "judge_errors": outcome.judge_errors}
 
 
-# all_done: a failed shard must not hide what the others found; what is missing is recorded as missing.
 @task(trigger_rule="all_done", on_failure_callback=tell_broken)
-def reconcile(eval_run_id: str, params: Any = None) -> dict[str, int]:
-    """Planned against graded."""
-    return dict(step("reconcile", params, eval_run_id).counts)
+def reconcile(planned: Any, params: Any = None) -> dict[str, int]:
+    """Planned against graded: a failed shard hides nothing others found, what is missing is recorded."""
+    return dict(step("reconcile", params, run_of(planned)).counts)
 
 
 @task(on_failure_callback=tell_broken)
-def check(eval_run_id: str, params: Any = None) -> str:
+def check(planned: Any, params: Any = None) -> str:
     """Verdicts, causes, expectations."""
-    return str(step("check", params, eval_run_id).status)
+    return str(step("check", params, run_of(planned)).status)
 
 
 @task
-def report(eval_run_id: str, params: Any = None) -> str:
+def report(planned: Any, params: Any = None) -> str:
     """The HTML report and the trend picture."""
-    return str(step("report", params, eval_run_id).html)
+    return str(step("report", params, run_of(planned)).html)
 
 
-# all_done: a report that cannot be written (disk full) must not keep people from being told.
 @task(trigger_rule="all_done", retries=5, on_failure_callback=tell_broken)
-def alert(eval_run_id: str, params: Any = None) -> str | None:
-    """One message a run."""
-    message = step("alert", params, eval_run_id, wanted=params["alert"])
+def alert(planned: Any, params: Any = None) -> str | None:
+    """One message a run; told also when the report could not be written (disk full)."""
+    message = step("alert", params, run_of(planned), wanted=params["alert"])
     return message.state if message else None
 
 
@@ -94,15 +89,9 @@ def nightly(path: Path, monitor: Monitor) -> DAG:
         },
     ) as dag:
         planned = plan()
-        run = planned["eval_run_id"]
-        graded = evaluate.partial(eval_run_id=run).expand(shard=planned["shards"])
-        graded >> reconcile(run) >> check(run) >> report(run) >> alert(run)
+        graded = evaluate.expand_kwargs(planned)
+        graded >> reconcile(planned) >> check(planned) >> report(planned) >> alert(planned)
     return dag
 
 
-for _path in find_monitor_files(MONITORS):
-    try:
-        _dag = nightly(_path, Settings.from_env().monitor(str(_path)))
-    except ConfigError as _error:
-        _dag = broken_dag(_path, str(_error))
-    globals()[_dag.dag_id] = _dag
+globals().update(for_each_monitor(nightly))

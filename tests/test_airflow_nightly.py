@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,14 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "a-secret-that-is-long-enough-for-the-algorithm-in-use-here-0123456789",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "long-enough-for-the-algorithm-" * 3,
         "RAG_CHECKS_MONITORS": str(folder),
         "RAG_CHECKS_HOME": str(space.settings.home),
     }
     before = dict(os.environ)
     os.environ.update(environ)
-    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
+    for command in (["db", "migrate"], ["dags", "reserialize"]):
+        subprocess.run([sys.executable, "-m", "airflow", *command], check=True, capture_output=True)
     sys.path.insert(0, str(ROOT / "dags"))
     try:
         yield space
@@ -55,12 +56,14 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module")
 def dags(space: Workspace) -> dict[str, Any]:
-    """The DAGs Airflow finds, serialised as a scheduler would."""
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - needs AIRFLOW_HOME set first
+    """The DAGs Airflow finds."""
+    from airflow.dag_processing.dagbag import DagBag  # noqa: PLC0415 - needs AIRFLOW_HOME set first
 
     bag = DagBag(str(ROOT / "dags"))
     assert bag.import_errors == {}
-    sync_bag_to_db(bag, "dags-folder", None)
+    for dag in bag.dags.values():
+        for task in dag.tasks:
+            task.retry_delay = timedelta(seconds=0)
     return dict(bag.dags)
 
 

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from intake_fixtures import EVERYTHING, NIGHT, NOW, WINDOW, gather, gather_bytes, ids, lines, row
+
 from rag_checks.errors import SourceError
 from rag_checks.intake import night_window
 from rag_checks.monitor import Sample
@@ -412,7 +412,7 @@ def test_what_python_programs_write_as_json_is_read(tmp_path: Path) -> None:
 
 
 def test_every_line_is_accounted_for(tmp_path: Path) -> None:
-    """read = quarantined + outside + duplicates + changed + in the window, whatever comes."""
+    """Read = quarantined + outside + duplicates + changed + in the window, whatever comes."""
     rng = random.Random(5)
     content = []
     for _ in range(2000):
@@ -586,5 +586,5 @@ def test_a_night_without_a_sample_still_counts(tmp_path: Path) -> None:
     collected = gather_bytes(tmp_path, lines([row(1)]), sample=Sample(size=0))
     assert collected.turns == []
     assert collected.strata == {"facilities": (1, 0)}
-    assert NIGHT == WINDOW.start.date()
+    assert WINDOW.start.date() == NIGHT
     assert EVERYTHING.size > 0

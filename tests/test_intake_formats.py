@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-
 from intake_fixtures import gather, gather_bytes, ids, lines, row
+
 from rag_checks.errors import SourceError
 from rag_checks.intake.streams import MAX_LINE, DamagedInput, open_stream, read_blocks
 

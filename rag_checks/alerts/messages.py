@@ -78,7 +78,7 @@ def digest(summary: RunSummary, *, mention: str | None = None) -> Payload:
     return {"text": _fallback(summary), "blocks": blocks}
 
 
-def broken(  # noqa: PLR0917 - six texts in the order in which they are read
+def broken(
     monitor_title: str, language: Language, night: date, what: str, error: str, next_step: str
 ) -> Payload:
     """The message that the monitor itself failed, so that silence is never taken for health.

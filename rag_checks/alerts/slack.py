@@ -75,7 +75,7 @@ class SlackBot:
         return Sent(reply.get("channel"), reply.get("ts"))
 
     def check(self, channel: str | None) -> str:
-        """Ask Slack who the token belongs to, and whether the channel can be looked up; one line for `doctor`.
+        """Ask Slack whose token it is and whether the channel can be looked up; one line for `doctor`.
 
         Raises SlackUnavailable and SlackRejected as `send`.
         """
