@@ -94,6 +94,7 @@ async def evaluate(
         outcome.error = JudgeUnavailable(
             f"the run's deadline of {deadline_s:.0f} s passed, {outcome.left} of {len(cases)} cases ungraded"
         )
+    work.settle()
     if outcome.error is not None:
         outcome.problem = str(outcome.error)
     return outcome
@@ -121,6 +122,8 @@ class _Work:
         self._outcome = outcome
         self._bot_streak = 0
         self._judge_streak = 0
+        self._judge_answered = False
+        self._judge_said = ""
 
     async def one(self, case: Case) -> None:
         have = self._scored.get(case.case_id, ())
@@ -150,12 +153,19 @@ class _Work:
         down = [score for score in scores if score.evidence.get("error_kind") == "unavailable"]
         if down:
             self._judge_streak += 1
+            self._judge_said = str(down[0].evidence.get("error", ""))
         elif any(score.judge is not None for score in scores):
             self._judge_streak = 0
+            self._judge_answered = True
         if self._judge_streak >= OUTAGE_STREAK and outcome.error is None:
             outcome.error = JudgeUnavailable(
-                f"the judge was down for {OUTAGE_STREAK} cases in a row: {down[0].reason}"
+                f"the judge was down for {self._judge_streak} cases in a row: {self._judge_said}"
             )
+
+    def settle(self) -> None:
+        """Few cases, and the judge answered none of them: that is an outage too."""
+        if self._judge_streak and not self._judge_answered and self._outcome.error is None:
+            self._outcome.error = JudgeUnavailable(f"the judge was down for every case: {self._judge_said}")
 
     async def _ask(self, case: Case) -> Response:
         if self._bot is None:
