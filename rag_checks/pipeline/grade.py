@@ -89,7 +89,8 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             "scores_ok": ok,
             "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
         }
-        problem = run.problem if missing else None
+        outage = any(score.evidence.get("error_kind") == "unavailable" for score in scores)
+        problem = run.problem if missing or outage else None
         if not ok:
             problem = run.problem or _why_nothing(run, cases, [*scores, *missing])
         run = run.model_copy(
