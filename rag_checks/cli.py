@@ -15,6 +15,7 @@ from rich.console import Console
 
 from rag_checks import __version__
 from rag_checks.errors import ConfigError, RagChecksError, TransientError
+from rag_checks.progress import showing_progress
 
 EXIT_QUALITY, EXIT_FIX, EXIT_LATER = 1, 2, 3
 
@@ -91,7 +92,7 @@ def run(
     settings = pipeline.Settings.from_env()
     loaded = settings.monitor(monitor)
     day = _day(night) or datetime.now(loaded.zone).date() - timedelta(days=1)
-    with err.status("starting") as status:
+    with showing_progress(err) as step:
         result = pipeline.run_night(
             loaded,
             settings,
@@ -99,8 +100,8 @@ def run(
             backfill=backfill,
             ask_bot=ask_bot and not backfill,
             wanted_alert="auto" if alert else "no",
-            step=status.update,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+            step=step,
+            progress=step.count,
         )
     summary, _ = pipeline.summarise(loaded, settings, result.run.eval_run_id)
     if as_json:
@@ -151,7 +152,7 @@ def evaluate(
     from rag_checks.pipeline.files import evaluate_file  # noqa: PLC0415
     from rag_checks.terminal import print_file  # noqa: PLC0415
 
-    with err.status("grading") as status:
+    with showing_progress(err) as step:
         result = evaluate_file(
             file,
             metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
@@ -160,7 +161,7 @@ def evaluate(
             judge_name=judge,
             limit=limit,
             output=output,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+            progress=step.count,
         )
     if as_json:
         _print_json(result.as_json())
@@ -265,8 +266,8 @@ def demo_history(
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
 
-    with err.status("starting") as status:
-        history = load_history(Settings.from_env(), defect=defect, progress=status.update)
+    with showing_progress(err) as step:
+        history = load_history(Settings.from_env(), defect=defect, progress=step)
     out.print(
         f"Demo history: {history.nights_run} nights graded now, {history.nights_kept} were there already."
     )
