@@ -131,9 +131,9 @@ def _print_verdicts(out: Console, verdicts: tuple[Verdict, ...]) -> None:
         if not rows:
             continue
         table = Table(
-            box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1)
+            box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
         )
-        for column in ("metric", "value", "95 % range", "scored", "target", "before", "verdict"):
+        for column in ("metric", "value", "interval", "scored", "target", "baseline", "verdict"):
             left = column in {"metric", "verdict"}
             table.add_column(column, justify="left" if left else "right", no_wrap=True)
         metrics = {verdict.metric: _ORDER.index(verdict.level) for verdict in rows if verdict.slice == "all"}
