@@ -96,6 +96,14 @@ def test_a_judge_nobody_listens_at_ends_in_no_data(tmp_path: Path, judge: FakeOp
     assert_nothing_was_graded(space)
 
 
+def test_a_judge_that_never_answers_in_time_ends_in_no_data(tmp_path: Path, judge: FakeOpenAI) -> None:
+    """Timeouts are an outage: the night ends within its own patience, not the endpoint's."""
+    judge.state.latency_s = 30
+    space = make_workspace(tmp_path, changes=judge_config(judge.url, retries=0))
+    night(space)
+    assert_nothing_was_graded(space, "down")
+
+
 def test_a_wrong_key_stops_the_run_at_once_with_one_clear_message(tmp_path: Path, judge: FakeOpenAI) -> None:
     """401 is fatal: a handful of calls in flight, not one for each of all cases, and the fix is named."""
     judge.state.faults = always("401")
