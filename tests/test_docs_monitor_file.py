@@ -4,6 +4,7 @@ import json
 import re
 import types
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -17,7 +18,7 @@ from rag_checks.monitor_files import load_monitor, missing_secrets
 
 PAGE = Path(__file__).parent.parent / "docs" / "monitor-file.md"
 HEAD = ("key", "type", "default", "range", "meaning")
-WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any JSON"}
+WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any JSON", date: "date"}
 SIGNS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
 
 
