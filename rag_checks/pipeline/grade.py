@@ -75,7 +75,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         have = {(score.case_id, score.metric) for score in scores}
         wanted = wanted_metrics(monitor)
         missing = [
-            _missing(eval_run_id, case, metric, run.problem)
+            not_graded(eval_run_id, case, metric, run.problem)
             for case in cases
             for metric in wanted
             if (case.case_id, metric.name) not in have
@@ -106,6 +106,19 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         return run
 
 
+def not_graded(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
+    """The score of a case that nobody reached: it stays in every count, as a failure (P1)."""
+    return Score(
+        eval_run_id=eval_run_id,
+        case_id=case.case_id,
+        metric=metric.name,
+        metric_version=metric.version,
+        status=ScoreStatus.JUDGE_ERROR,
+        reason=f"not graded: {problem or 'no task reached this case'}",
+        evidence={"error_kind": "not_graded"},
+    )
+
+
 def _finished(scores: Sequence[Score], wanted: Sequence[Metric], judge: JudgeIdentity) -> dict[str, set[str]]:
     """case_id → metrics whose stored score stands: same metric version, same judge, not a failure."""
     versions = {metric.name: metric.version for metric in wanted}
@@ -125,18 +138,6 @@ def _asked_alike(one: JudgeIdentity, other: JudgeIdentity) -> bool:
 
 def _failed(score: Score) -> bool:
     return score.status not in {ScoreStatus.OK, ScoreStatus.NOT_APPLICABLE}
-
-
-def _missing(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
-    return Score(
-        eval_run_id=eval_run_id,
-        case_id=case.case_id,
-        metric=metric.name,
-        metric_version=metric.version,
-        status=ScoreStatus.JUDGE_ERROR,
-        reason=f"not graded: {problem or 'no task reached this case'}",
-        evidence={"error_kind": "not_graded"},
-    )
 
 
 def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
