@@ -258,6 +258,9 @@ def _lines(table: Table, scores: Sequence[Score]) -> str:
 def _check_writable(output: Path) -> None:
     """Raise OSError now rather than after a judge was paid."""
     if output.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file", str(output))
-    with tempfile.TemporaryFile(dir=output.parent):
-        pass
+        raise IsADirectoryError(errno.EISDIR, "a folder; name a file", str(output))
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(output)) from error
