@@ -18,7 +18,8 @@ from rag_checks.monitor_files import load_monitor, missing_secrets
 
 PAGE = Path(__file__).parent.parent / "docs" / "monitor-file.md"
 HEAD = ("key", "type", "default", "range", "meaning")
-WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any JSON", date: "date"}
+WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "any JSON"}
+WORDS[date] = "date"
 SIGNS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
 
 

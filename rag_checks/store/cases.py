@@ -74,7 +74,13 @@ def _stored(
     )
     answered, outdated = [], []
     for case_id, revision, response in connection.execute(query):
-        if case_id not in rows or rows[case_id]["revision"] != revision or (response is not None and response["response"] is None and rows[case_id]["response"] is None):
+        planned = rows.get(case_id)
+        asked_in_vain = response is not None and response["response"] is None
+        if (
+            planned is None
+            or planned["revision"] != revision
+            or (asked_in_vain and planned["response"] is None)
+        ):
             outdated.append(case_id)
         elif response is not None:
             answered.append(case_id)
