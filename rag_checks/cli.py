@@ -96,7 +96,7 @@ def run(
     ask_bot: Annotated[
         bool | None,
         typer.Option(
-            "--ask-bot/--no-ask-bot", help="Ask the golden questions live; default: last night only."
+            "--ask-bot/--no-ask-bot", help="Ask the golden questions; default: last night only."
         ),
     ] = None,
     alert: Annotated[bool, typer.Option(help="Tell the owning team.")] = True,
@@ -112,6 +112,8 @@ def run(
     day = _day(night) or today - timedelta(days=1)
     if day > today:
         raise ConfigError(f"{day} has not come yet in {loaded.time_zone}", key="--night")
+    if ask_bot is None:
+        ask_bot = pipeline.asks_live(loaded, day, backfill=backfill)
     files, message = None, None
     problem: RagChecksError | None = None
     with showing_progress(err) as step:

@@ -12,8 +12,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from rag_checks import metrics
-from rag_checks.cron import is_cron
 from rag_checks.errors import ConfigError, MissingSecret
+from rag_checks.intake.formats import known_formats
 from rag_checks.monitor import HttpBot, Monitor, OpenAIJudge, Section
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -52,7 +52,7 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
         problems.extend(_describe(error, path, lines))
     if monitor is not None:
         problems.extend(_unknown_metrics(monitor, path, lines))
-        problems.extend(_bad_times(monitor, path, lines))
+        problems.extend(_unknown_format(monitor, path, lines))
     if problems or monitor is None:
         raise ConfigError("\n".join(problems))
     return monitor
@@ -280,16 +280,13 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[st
             yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
 
 
-def _bad_times(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
-    """Times that nothing would look at before the first night, or before Airflow parses its DAGs."""
-    if monitor.schedule is not None and not is_cron(monitor.schedule):
-        place = f"{file}:{lines.near(('schedule',))}: schedule"
-        yield f"{place}: {monitor.schedule!r} is no cron expression; write e.g. '30 2 * * *', or null"
-    try:
-        date.fromisoformat(monitor.baseline_from or "2026-01-01")
-    except ValueError:
-        place = f"{file}:{lines.near(('baseline_from',))}: baseline_from"
-        yield f"{place}: {monitor.baseline_from!r} is no day; write YYYY-MM-DD"
+def _unknown_format(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
+    known = ("auto", *known_formats())
+    if monitor.conversations is not None and monitor.conversations.format not in known:
+        place = ("conversations", "format")
+        given = monitor.conversations.format
+        wrong = f"unknown format {given!r}{_suggest(given, known)}"
+        yield f"{file}:{lines.near(place)}: {_dotted(place)}: {wrong}"
 
 
 def _suggest(given: str, known: Sequence[str]) -> str:

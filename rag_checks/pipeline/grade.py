@@ -161,7 +161,7 @@ def _grading_problem(
 
 
 def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
-    """What of the night's conversations is missing: unreadable lines, the rest of a file, what is still to come."""
+    """What of the night's conversations is missing: unreadable lines, cut files, lines still to come."""
     if monitor.conversations is None:
         return None
     problems = []
@@ -171,9 +171,11 @@ def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
         example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
         lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
         problems.append(f"{bad} of {read} lines could not be read{lost}{example}")
+    if not run.counts.get("in_window"):
+        problems.append(f"no conversations of this day in {run.counts.get('files', 0)} files")
     if early := run.counts.get("minutes_early", 0):
         problems.append(
-            f"read {early} minutes before the last lines of this day are due (lateness_hours); run the night again"
+            f"read {early} minutes before the day's last lines are due (lateness_hours): run the night again"
         )
     return "\n".join(problems) or None
 
