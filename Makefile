@@ -60,9 +60,9 @@ bench: $(VENV)/installed ## throughput and cost of the harness, as ratios within
 	$(BIN)/python bench/bench_judge.py
 
 .PHONY: constraints
-constraints: ## pin the tested set again (needs uv)
+constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \
-		--no-emit-index-url --extra dev pyproject.toml -o constraints.txt
+		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o constraints.txt
 
 .PHONY: clean
 clean: ## remove the virtual environment, the Airflow home and the demo's data

@@ -85,14 +85,17 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
-    from rag_checks import pipeline  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    _require_monitor_extra()
+    from rag_checks.pipeline.run import run_night  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
     day = _day(night) or datetime.now(loaded.zone).date() - timedelta(days=1)
     with err.status("starting") as status:
-        result = pipeline.run_night(
+        result = run_night(
             loaded,
             settings,
             day,
@@ -102,7 +105,7 @@ def run(
             step=status.update,
             progress=lambda done, total: status.update(f"grading {done}/{total}"),
         )
-    summary, _ = pipeline.summarise(loaded, settings, result.run.eval_run_id)
+    summary, _ = summarise(loaded, settings, result.run.eval_run_id)
     if as_json:
         _print_json(run_json(summary, result.report, result.message))
     else:
@@ -117,14 +120,18 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of a stored run again, and show its verdicts."""
-    from rag_checks import pipeline  # noqa: PLC0415
+    _require_monitor_extra()
+    from rag_checks.pipeline.deliver import report as write_report  # noqa: PLC0415
+    from rag_checks.pipeline.runs import find_run  # noqa: PLC0415
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
-    eval_run_id = pipeline.find_run(loaded, settings, _day(night))
-    files = pipeline.report(loaded, settings, eval_run_id)
-    summary, _ = pipeline.summarise(loaded, settings, eval_run_id)
+    eval_run_id = find_run(loaded, settings, _day(night))
+    files = write_report(loaded, settings, eval_run_id)
+    summary, _ = summarise(loaded, settings, eval_run_id)
     if as_json:
         _print_json(run_json(summary, files, None))
     else:
@@ -262,6 +269,7 @@ def demo_history(
     defect: Annotated[bool, typer.Option(help="Deploy the release with the real defect.")] = True,
 ) -> None:
     """Write the demo bot's logs and run every night before the shown one; nights already done are kept."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
 
@@ -283,6 +291,7 @@ def demo_night() -> None:
 @demo_app.command("show")
 def demo_show() -> None:
     """Show what the demo's night found, and what to do next."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import shown_night  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_next_steps, print_run  # noqa: PLC0415
@@ -290,6 +299,13 @@ def demo_show() -> None:
     summary, files, message = shown_night(Settings.from_env())
     print_run(out, summary, files, message)
     print_next_steps(out)
+
+
+def _require_monitor_extra() -> None:
+    """Before anything else is imported: those imports are what would fail."""
+    from rag_checks.pipeline.extras import require_monitor_extra  # noqa: PLC0415
+
+    require_monitor_extra()
 
 
 def _day(text: str | None) -> date | None:

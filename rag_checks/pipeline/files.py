@@ -1,25 +1,24 @@
 """Grading any file of questions and answers, and comparing the scores with people's labels."""
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_checks import metrics as metric_registry
 from rag_checks.errors import ConfigError, SourceError
 from rag_checks.evaluation import evaluate
 from rag_checks.judge import open_judge
-from rag_checks.judge.agreement import Agreement, agreement
+from rag_checks.judge.agreement import Agreement, agreement, agreement_note
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.pipeline.items import read_answered
-from rag_checks.pipeline.summary import agreement_note
 from rag_checks.records import Case, EvalItem, Response, Score, score_rows
-from rag_checks.settings import Settings
-from rag_checks.store import Store
 from rag_checks.text import language_of
 from rag_checks.verdicts.estimates import estimate
+
+if TYPE_CHECKING:
+    from rag_checks.store import Store
 
 MAX_PROBLEMS_SHOWN = 10
 
@@ -124,7 +123,7 @@ async def _grade(
     memory: _Memory,
     progress: Callable[[int, int], None],
 ) -> str:
-    store = Store.open(Settings.from_env(os.environ).store_url) if isinstance(config, OpenAIJudge) else None
+    store = _open_store() if isinstance(config, OpenAIJudge) else None
     judge = open_judge(config, cache=store.reply_cache() if store else None)
     try:
         outcome = await evaluate(
@@ -147,6 +146,13 @@ async def _grade(
         await judge.close()
         if store is not None:
             store.close()
+
+
+def _open_store() -> "Store":
+    from rag_checks.settings import Settings  # noqa: PLC0415 - see below
+    from rag_checks.store import Store  # noqa: PLC0415 - SQLAlchemy is slow to import; grading offline needs none
+
+    return Store.open(Settings.from_env().store_url)
 
 
 def _read(

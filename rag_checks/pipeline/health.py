@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from rag_checks.judge import check as check_judge
 from rag_checks.judge import open_judge
 from rag_checks.monitor import Monitor
 from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets
+from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
@@ -40,6 +42,7 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
     """Look at the store, then at every monitor (or one): its file, secrets, sources, judge, bot and Slack."""
     now = now or datetime.now(UTC)
     checks = [_store(settings)]
+    missing = lacking()
     if name is not None:
         suffix = Path(name).suffix
         paths = [Path(name) if suffix in {".yaml", ".yml"} else settings.monitors / f"{name}.yaml"]
@@ -54,6 +57,9 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
                 "set RAG_CHECKS_MONITORS or write one; `rag-checks config schema` describes it",
             )
         )
+    elif missing:
+        detail = f"light install, without {', '.join(missing)}: it grades files, nights cannot be run"
+        checks.append(Check("installation", "bad", detail, MONITOR_EXTRA))
     for path in paths:
         try:
             monitor = load_monitor(path, settings.environ)
@@ -85,22 +91,26 @@ def _monitor(monitor: Monitor, settings: Settings, now: datetime) -> list[Check]
     golden_check, item = _golden(monitor, settings, now)
     checks.append(golden_check)
     checks += asyncio.run(_judge_and_bot(monitor, item))
-    sender = sender_from_env(monitor.alerts, settings.environ)
-    if sender is None:
-        checks.append(
-            Check(
-                f"{name}: Slack",
+    checks.append(_slack(monitor, settings))
+    return checks
+
+
+def _slack(monitor: Monitor, settings: Settings) -> Check:
+    subject = f"{monitor.monitor}: Slack"
+    try:
+        sender = sender_from_env(monitor.alerts, settings.environ)
+        if sender is None:
+            return Check(
+                subject,
                 "note",
                 "no SLACK_BOT_TOKEN or SLACK_WEBHOOK_URL: messages are printed and saved",
                 "set one of them, or the Airflow connection rag_checks_slack",
             )
-        )
-    else:
-        try:
-            checks.append(Check(f"{name}: Slack", "ok", sender.check(monitor.alerts.channel)))
-        except RagChecksError as error:
-            checks.append(Check(f"{name}: Slack", "bad", str(error)))
-    return checks
+        if find_spec("slack_sdk") is None:
+            return Check(subject, "bad", "the package slack_sdk is missing", MONITOR_EXTRA)
+        return Check(subject, "ok", sender.check(monitor.alerts.channel))
+    except RagChecksError as error:
+        return Check(subject, "bad", str(error))
 
 
 def _conversations(monitor: Monitor, now: datetime) -> Check:
@@ -109,7 +119,7 @@ def _conversations(monitor: Monitor, now: datetime) -> Check:
     if spec is None:
         return Check(subject, "note", "none configured: only the golden set is graded")
     try:
-        files = find_files(spec.path, monitor.directory, since=datetime.min.replace(tzinfo=UTC)).paths
+        files = find_files(spec.path, monitor.directory, since=datetime.fromtimestamp(0, UTC)).paths
     except RagChecksError as error:
         return Check(subject, "bad", str(error), "correct conversations.path")
     newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
