@@ -11,7 +11,6 @@ PORT ?= 8080
 # Airflow lives inside the checkout and never sees the user's own home.
 export AIRFLOW_HOME := $(CURDIR)/.airflow
 export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
-export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
 export AIRFLOW__CORE__LOAD_EXAMPLES := False
 export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__PORT := $(PORT)

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from rag_checks import __version__
 from rag_checks.errors import ConfigError, RagChecksError, TransientError
+from rag_checks.progress import showing_progress
 
 EXIT_QUALITY, EXIT_FIX, EXIT_LATER = 1, 2, 3
 
@@ -94,7 +95,7 @@ def run(
     settings = Settings.from_env()
     loaded = settings.monitor(monitor)
     day = _day(night) or datetime.now(loaded.zone).date() - timedelta(days=1)
-    with err.status("starting") as status:
+    with showing_progress(err) as step:
         result = run_night(
             loaded,
             settings,
@@ -102,8 +103,8 @@ def run(
             backfill=backfill,
             ask_bot=ask_bot and not backfill,
             wanted_alert="auto" if alert else "no",
-            step=status.update,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+            step=step,
+            progress=step.count,
         )
     summary, _ = summarise(loaded, settings, result.run.eval_run_id)
     if as_json:
@@ -158,7 +159,7 @@ def evaluate(
     from rag_checks.pipeline.files import evaluate_file  # noqa: PLC0415
     from rag_checks.terminal import print_file  # noqa: PLC0415
 
-    with err.status("grading") as status:
+    with showing_progress(err) as step:
         result = evaluate_file(
             file,
             metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
@@ -167,7 +168,7 @@ def evaluate(
             judge_name=judge,
             limit=limit,
             output=output,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+            progress=step.count,
         )
     if as_json:
         _print_json(result.as_json())
@@ -273,8 +274,8 @@ def demo_history(
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
 
-    with err.status("starting") as status:
-        history = load_history(Settings.from_env(), defect=defect, progress=status.update)
+    with showing_progress(err) as step:
+        history = load_history(Settings.from_env(), defect=defect, progress=step)
     out.print(
         f"Demo history: {history.nights_run} nights graded now, {history.nights_kept} were there already."
     )

@@ -45,7 +45,7 @@ def print_run(
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
         out.print(f"[dim]offline judge (string features, no model); {escape(summary.judge_note)}[/]")
-    out.print(_verdict_table(summary.verdicts))
+    _print_verdicts(out, summary.verdicts)
     if summary.findings:
         out.print("[bold]Where it broke[/]")
         for finding in summary.findings:
@@ -129,23 +129,34 @@ def print_doctor(out: Console, checks: "list[Check]") -> None:
             out.print(f"    → {check.fix}", markup=False)
 
 
-def _verdict_table(verdicts: tuple[Verdict, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("metric", "series", "value", "95 % interval", "scored", "target", "baseline", "verdict"):
-        table.add_column(column, justify="left" if column in {"metric", "series", "verdict"} else "right")
-    for verdict in sorted(verdicts, key=lambda v: _ORDER.index(v.level)):
-        series = verdict.source if verdict.slice == "all" else f"{verdict.source}, {verdict.slice}"
-        table.add_row(
-            verdict.metric,
-            series,
-            _number(verdict.value),
-            _interval(verdict.low, verdict.high),
-            f"{verdict.n_ok}/{verdict.n_total}",
-            _number(verdict.minimum),
-            _number(verdict.baseline),
-            _styled(verdict.level),
+def _print_verdicts(out: Console, verdicts: tuple[Verdict, ...]) -> None:
+    """One table a series, worst metric first, its outstanding intents under it; fits 80 columns."""
+    for source, title in (("golden", "Golden set"), ("production", "Conversations")):
+        rows = [verdict for verdict in verdicts if verdict.source == source]
+        if not rows:
+            continue
+        table = Table(
+            box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
         )
-    return table
+        for column in ("metric", "value", "interval", "scored", "target", "baseline", "verdict"):
+            left = column in {"metric", "verdict"}
+            table.add_column(column, justify="left" if left else "right", no_wrap=True)
+        metrics = {verdict.metric: _ORDER.index(verdict.level) for verdict in rows if verdict.slice == "all"}
+        order = sorted(
+            rows, key=lambda v: (metrics.get(v.metric, 0), v.metric, v.slice != "all", _ORDER.index(v.level))
+        )
+        for verdict in order:
+            whole = verdict.slice == "all"
+            table.add_row(
+                escape(verdict.metric if whole else f"└ {verdict.slice.removeprefix('intent:')}"),
+                _number(verdict.value),
+                _interval(verdict.low, verdict.high),
+                f"{verdict.n_ok}/{verdict.n_total}",
+                _number(verdict.minimum),
+                _number(verdict.baseline),
+                _styled(verdict.level),
+            )
+        out.print(table)
 
 
 def _fate(message: OutboxMessage) -> str:

@@ -206,3 +206,17 @@ def test_a_full_disk_fails_the_report_only_and_leaves_no_half_file(tmp_path: Pat
     assert first.report.html.read_bytes() == before
     assert not partial.is_symlink()
     assert pipeline.alert(space.monitor, space.settings, RUN, now=NOW) is not None
+
+
+def test_too_many_unreadable_lines_are_told_with_the_first_one(tmp_path: Path) -> None:
+    """Good lines are graded, the share of bad ones is a problem people hear of."""
+    space = make_workspace(tmp_path)
+    day = space.folder / "logs" / f"{NIGHT}.jsonl"
+    day.write_text(day.read_text(encoding="utf-8") + "not json\n" * 4, encoding="utf-8")
+    result = night(space)
+    assert result.run.problem is not None
+    assert "4 of 28 lines could not be read" in result.run.problem
+    assert f"{NIGHT}.jsonl:25: " in result.run.problem
+    assert result.run.counts["sampled"] == 12
+    assert result.message is not None
+    assert "4 of 28 lines" in str(result.message.payload)

@@ -1,10 +1,12 @@
 """One night through the pipeline: real bot, real files, real store, offline judge."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from store_fixtures import DATABASES, fresh_database
 from workspace import FACTS, NIGHT, ZONE, Workspace, make_workspace, write_day, write_jsonl
 
 from rag_checks.errors import ConfigError, RunIncomplete, StoreError
@@ -17,9 +19,11 @@ NOW = datetime(2026, 3, 11, 2, 30, tzinfo=ZONE)
 RUN = nightly_run_id("toy", NIGHT)
 
 
-@pytest.fixture
-def space(tmp_path: Path) -> Workspace:
-    return make_workspace(tmp_path)
+@pytest.fixture(params=DATABASES)
+def space(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace whose store is SQLite, then PostgreSQL."""
+    with fresh_database(request, tmp_path) as url:
+        yield make_workspace(tmp_path / "monitor", store_url=url)
 
 
 def run(space: Workspace, **options) -> pipeline.run.NightResult:
@@ -42,7 +46,7 @@ def test_a_healthy_night_is_graded_checked_reported_and_told(space: Workspace) -
     assert correctness.value is not None
     assert correctness.value > 0.9
     assert result.report is not None
-    assert result.report.html.read_text(encoding="utf-8").count("<svg") >= 2
+    assert result.report.html.read_text(encoding="utf-8").count("data:image/svg+xml") >= 2
     assert result.message is not None
     assert result.message.state == "printed"
     assert any(space.settings.unsent.iterdir())

@@ -487,22 +487,30 @@ def test_missing_data_of_untargeted_metrics_does_not_page():
     assert worst_level(found, monitor()) is Level.OK
 
 
+def charted(history, number):
+    """The trends up to a night, with the levels decided night by night."""
+    decided = [
+        (night(n), verdict) for n in range(number + 1) for verdict in decide(history, monitor(), night(n))
+    ]
+    return trends(history, monitor(), night(number), decided)
+
+
 def test_trends_carry_means_intervals_and_the_decided_level():
     """Each night of a series has its mean, interval, release and the level `decide` gives it."""
     history = steady(18) + rows(18, ones(36, 24), release="2")
-    found = trends(history, monitor(), night(18))
+    found = charted(history, 18)
     assert [(t.metric, t.source, len(t.points)) for t in found] == [("faithfulness", "production", 19)]
     last = found[0].points[-1]
     assert (last.value, last.n_ok, last.release, last.level) == (0.6, 60, "2", Level.FAIL)
     assert last.low < 0.6 < last.high
     assert found[0].minimum == 0.7
-    assert trends(history, monitor(), night(3))[0].points == found[0].points[:4]
+    assert charted(history, 3)[0].points == found[0].points[:4]
 
 
 def test_trends_break_where_the_judge_changed():
     """No line is drawn from one judge's scores to another's."""
     history = steady(5) + [s for n in (5, 6) for s in rows(n, ones(54, 6), judge="judge-b")]
-    points = trends(history, monitor(), night(6))[0].points
+    points = charted(history, 6)[0].points
     assert [point.value is None for point in points] == [True] * 5 + [False] * 2
 
 

@@ -119,6 +119,7 @@ def agreement_note(language: Language) -> str:
         row
         for row in measured_agreement()["sets"]
         if row["method"] == "offline judge"
+        and row["set"] in {"evouna-500", "contrast-zh", "contrast-en"}
         and row["metric"] == "answer_correctness"
         and row["slice"] == "all"
     ]

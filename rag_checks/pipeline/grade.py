@@ -66,7 +66,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
     """Compare what was planned with what was graded; record what is missing as missing (P1).
 
     A case that no shard reached gets a `judge_error` score for each metric, so that it stays in every count.
-    The run's `problem` stays only when something is missing: an outage that a retry got over is none.
+    The run's `problem` says what keeps its numbers from being whole; an outage that a retry got over is none.
     """
     with Store.open(settings.store_url) as store:
         run = stored_run(store, eval_run_id)
@@ -89,17 +89,14 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             "scores_ok": ok,
             "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
         }
-        outage = any(score.evidence.get("error_kind") == "unavailable" for score in scores)
-        problem = run.problem if missing or outage else None
-        if not ok:
-            problem = run.problem or _why_nothing(run, cases, [*scores, *missing])
+        problems = [_grading_problem(run, cases, scores, missing), _input_problem(monitor, run, store)]
         run = run.model_copy(
             update={
                 "counts": counts,
                 "judge": _main_judge(scores),
                 "release": main_release(cases) or run.release,
                 "status": "evaluated",
-                "problem": problem,
+                "problem": "\n".join(filter(None, problems)) or None,
             }
         )
         store.save_run(run)
@@ -144,6 +141,28 @@ def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
     found = {score.judge.fingerprint: score.judge for score in scores if score.judge is not None}
     counts = Counter(score.judge.fingerprint for score in scores if score.judge is not None)
     return found[counts.most_common(1)[0][0]] if counts else None
+
+
+def _grading_problem(
+    run: EvalRun, cases: Sequence[Case], scores: Sequence[Score], missing: Sequence[Score]
+) -> str | None:
+    """Why cases have no scores, or why there is no score at all."""
+    if missing or any(score.evidence.get("error_kind") == "unavailable" for score in scores):
+        ungraded = len({score.case_id for score in missing})
+        return run.problem or f"{ungraded} of {len(cases)} cases were not graded: no task reached them"
+    if not any(score.status is ScoreStatus.OK for score in scores):
+        return _why_nothing(run, cases, scores)
+    return None
+
+
+def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
+    """Too many lines of the night's files could not be read."""
+    bad, read = run.counts.get("quarantined", 0), run.counts.get("read", 0)
+    if monitor.conversations is None or bad <= monitor.conversations.max_bad_share * read:
+        return None
+    first = store.quarantine(run.eval_run_id, limit=1)
+    example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
+    return f"{bad} of {read} lines could not be read{example}"
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:

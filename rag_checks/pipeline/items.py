@@ -109,7 +109,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     try:
         with open_stream(path) as stream:
             for line, _offset, entry in found.read(stream):
-                if isinstance(entry, bytes):
+                if isinstance(entry, list):
                     yield from _objects(line, entry)
                 else:
                     yield line, entry
@@ -117,9 +117,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         yield 0, str(error)
 
 
-def _objects(first: int, block: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def _objects(first: int, lines: list[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """The objects of a block of JSON lines, with their line numbers."""
-    for line, text in enumerate(block.split(b"\n"), start=first):
+    for line, text in enumerate(lines, start=first):
         if not text.strip():
             continue
         try:

@@ -167,16 +167,26 @@ def _quality(graded: GradedCase) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def _start(finding: Finding, language: Language) -> str | None:
+    """The release and night a problem began with, as far as they are known."""
+    night = finding.since.isoformat() if finding.since is not None else None
+    if finding.release is None:
+        return f" {night} " if night and language == "zh" else night
+    release = one_line(finding.release)
+    if language == "zh":
+        return f"版本 {release}（{night}）" if night else f"版本 {release}"
+    named = release if release.casefold().startswith("release") else f"release {release}"
+    return f"{named} ({night})" if night else named
+
+
 def _summary(finding: Finding, language: Language) -> str:
-    start = finding.since.isoformat() if finding.since is not None else None
-    if finding.release is not None:
-        start = f"release {one_line(finding.release)}"
+    start = _start(finding, language)
     name = CAUSES[finding.cause].name[language]
     intent = one_line(finding.intent) if finding.intent is not None else None
     if language == "zh":
         parts = [f"{finding.n_failing} 个新增失败中 {finding.n_cases} 个：{name}"]
         parts += [f"意图 {intent}"] if intent else []
-        parts += [f"自 {start} 起"] if start else []
+        parts += [f"自{start}起"] if start else []
         return "，".join(parts)
     parts = [f"{finding.n_cases} of {finding.n_failing} new failures: {name}"]
     parts += [f"intent {intent}"] if intent else []
