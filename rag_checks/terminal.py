@@ -80,6 +80,7 @@ def run_json(
         "verdicts": [verdict.model_dump(mode="json") for verdict in summary.verdicts],
         "findings": [finding.model_dump(mode="json") for finding in summary.findings],
         "usage": summary.usage.model_dump(),
+        "judge_note": summary.judge_note,
         "report": str(files.html) if files else None,
         "message": {"id": message.message_id, "state": message.state} if message else None,
     }

@@ -1,5 +1,6 @@
 """What happens when judge, bot, database, Slack or disk fail: each ends in a clear state."""
 
+import gzip
 import socket
 import sqlite3
 from collections.abc import Iterator
@@ -93,6 +94,14 @@ def test_a_judge_nobody_listens_at_ends_in_no_data(tmp_path: Path, judge: FakeOp
     space = make_workspace(tmp_path, changes=judge_config(f"{refused_url()}/v1"))
     night(space)
     assert_nothing_was_graded(space)
+
+
+def test_a_judge_that_never_answers_in_time_ends_in_no_data(tmp_path: Path, judge: FakeOpenAI) -> None:
+    """Timeouts are an outage: the night ends within its own patience, not the endpoint's."""
+    judge.state.latency_s = 30
+    space = make_workspace(tmp_path, changes=judge_config(judge.url, retries=0))
+    night(space)
+    assert_nothing_was_graded(space, "down")
 
 
 def test_a_wrong_key_stops_the_run_at_once_with_one_clear_message(tmp_path: Path, judge: FakeOpenAI) -> None:
@@ -220,3 +229,14 @@ def test_too_many_unreadable_lines_are_told_with_the_first_one(tmp_path: Path) -
     assert result.run.counts["sampled"] == 12
     assert result.message is not None
     assert "4 of 28 lines" in str(result.message.payload)
+
+
+def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
+    """A truncated gzip is one unreadable place, but the rest of the file is lost: people hear of it."""
+    space = make_workspace(tmp_path, changes={"conversations": {"kind": "files", "path": "logs/*"}})
+    day = space.folder / "logs" / f"{NIGHT}.jsonl"
+    packed = gzip.compress(day.read_bytes().replace(str(NIGHT).encode() + b"-", b"packed-"))
+    (space.folder / "logs" / "cut.jsonl.gz").write_bytes(packed[:-20])
+    result = night(space)
+    assert result.run.problem is not None
+    assert "1 of 2 files are cut or broken" in result.run.problem

@@ -156,13 +156,15 @@ def _grading_problem(
 
 
 def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
-    """Too many lines of the night's files could not be read."""
-    bad, read = run.counts.get("quarantined", 0), run.counts.get("read", 0)
-    if monitor.conversations is None or bad <= monitor.conversations.max_bad_share * read:
+    """Too many lines of the night's files could not be read, or the rest of a file is lost."""
+    bad, read, damaged = (run.counts.get(name, 0) for name in ("quarantined", "read", "files_damaged"))
+    allowed = monitor.conversations.max_bad_share * read if monitor.conversations else 0
+    if bad <= allowed and not damaged:
         return None
     first = store.quarantine(run.eval_run_id, limit=1)
     example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
-    return f"{bad} of {read} lines could not be read{example}"
+    lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
+    return f"{bad} of {read} lines could not be read{lost}{example}"
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:
