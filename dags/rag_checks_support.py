@@ -31,12 +31,12 @@ CONNECTIONS = {
 
 def step(name: str, params: Any, *args: Any, **options: Any) -> Any:
     """Call one use case; permanent errors fail the task at once, transient ones are left to its retries."""
-    from rag_checks import pipeline
     from rag_checks.errors import PermanentError
+    from rag_checks.pipeline import use_cases
 
     try:
         settings = Settings.from_env(environment())
-        return getattr(pipeline, name)(settings.monitor(params["monitor"]), settings, *args, **options)
+        return getattr(use_cases, name)(settings.monitor(params["monitor"]), settings, *args, **options)
     except PermanentError as error:
         raise AirflowFailException(str(error)) from error
 

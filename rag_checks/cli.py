@@ -95,37 +95,38 @@ def run(
     backfill: Annotated[bool, typer.Option(help="Grade logged turns only; never alert.")] = False,
     ask_bot: Annotated[
         bool | None,
-        typer.Option(
-            "--ask-bot/--no-ask-bot", help="Ask the golden questions; default: last night only."
-        ),
+        typer.Option("--ask-bot/--no-ask-bot", help="Ask the golden questions; default: last night only."),
     ] = None,
     alert: Annotated[bool, typer.Option(help="Tell the owning team.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
-    from rag_checks import pipeline  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    _require_monitor_extra()
+    from rag_checks.pipeline.plan import asks_live  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    from rag_checks.pipeline.run import run_night  # noqa: PLC0415
+    from rag_checks.pipeline.runs import nightly_run_id  # noqa: PLC0415
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
     today = datetime.now(loaded.zone).date()
     day = _day(night) or today - timedelta(days=1)
     if day > today:
         raise ConfigError(f"{day} has not come yet in {loaded.time_zone}", key="--night")
     if ask_bot is None:
-        ask_bot = pipeline.asks_live(loaded, day, backfill=backfill)
+        ask_bot = asks_live(loaded, day, backfill=backfill)
     files, message = None, None
     problem: RagChecksError | None = None
     with showing_progress(err) as step:
         try:
-            result = pipeline.run_night(
+            result = run_night(
                 loaded,
                 settings,
                 day,
                 backfill=backfill,
-                ask_bot=ask_bot
-                if ask_bot is not None
-                else pipeline.asks_live(loaded, day, backfill=backfill),
+                ask_bot=ask_bot,
                 wanted_alert="auto" if alert else "no",
                 step=step,
                 progress=step.count,
@@ -133,7 +134,7 @@ def run(
             files, message, problem = result.report, result.message, result.outage
         except (SlackUnavailable, SlackRejected, DeliveryUncertain) as error:
             problem = error  # telling comes last: what there is to tell is stored, and shown here
-    summary, _ = pipeline.summarise(loaded, settings, pipeline.find_run(loaded, settings, day))
+    summary, _ = summarise(loaded, settings, nightly_run_id(loaded.monitor, day))
     if as_json:
         _print_json(run_json(summary, files, message))
     else:
@@ -150,14 +151,18 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of a stored run again, and show its verdicts."""
-    from rag_checks import pipeline  # noqa: PLC0415
+    _require_monitor_extra()
+    from rag_checks.pipeline.deliver import report as write_report  # noqa: PLC0415
+    from rag_checks.pipeline.runs import find_run  # noqa: PLC0415
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
-    eval_run_id = pipeline.find_run(loaded, settings, _day(night))
-    files = pipeline.report(loaded, settings, eval_run_id)
-    summary, _ = pipeline.summarise(loaded, settings, eval_run_id)
+    eval_run_id = find_run(loaded, settings, _day(night))
+    files = write_report(loaded, settings, eval_run_id)
+    summary, _ = summarise(loaded, settings, eval_run_id)
     if as_json:
         _print_json(run_json(summary, files, None))
     else:
@@ -313,6 +318,7 @@ def demo_history(
     defect: Annotated[bool, typer.Option(help="Deploy the release with the real defect.")] = True,
 ) -> None:
     """Write the demo bot's logs and run every night before the shown one; nights already done are kept."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
 
@@ -334,6 +340,7 @@ def demo_night() -> None:
 @demo_app.command("show")
 def demo_show() -> None:
     """Show what the demo's night found, and what to do next."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import shown_night  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_next_steps, print_run  # noqa: PLC0415
@@ -341,6 +348,13 @@ def demo_show() -> None:
     summary, files, message = shown_night(Settings.from_env())
     print_run(out, summary, files, message)
     print_next_steps(out)
+
+
+def _require_monitor_extra() -> None:
+    """Before anything else is imported: those imports are what would fail."""
+    from rag_checks.pipeline.extras import require_monitor_extra  # noqa: PLC0415
+
+    require_monitor_extra()
 
 
 def _day(text: str | None) -> date | None:

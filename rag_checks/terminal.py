@@ -1,6 +1,6 @@
 """What the command line shows of a run, a graded file and a check-up."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -8,10 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from rag_checks.alerts.terminal import as_terminal
-from rag_checks.pipeline.deliver import ReportFiles
-from rag_checks.pipeline.files import FileResult
-from rag_checks.pipeline.health import Check
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
+
+# Each command's own part of the pipeline is loaded by that command: what is shown here only names it.
+if TYPE_CHECKING:
+    from rag_checks.pipeline.deliver import ReportFiles
+    from rag_checks.pipeline.files import FileResult
+    from rag_checks.pipeline.health import Check
 
 _STYLE = {
     Level.OK: "green",
@@ -24,7 +27,7 @@ _ORDER = [Level.FAIL, Level.NO_DATA, Level.JUDGE_CHANGED, Level.WATCH, Level.OK]
 
 
 def print_run(
-    out: Console, summary: RunSummary, files: ReportFiles | None, message: OutboxMessage | None
+    out: Console, summary: RunSummary, files: "ReportFiles | None", message: OutboxMessage | None
 ) -> None:
     """Table of metrics, where it broke, the message and the report's path."""
     run = summary.run
@@ -67,7 +70,9 @@ def print_next_steps(out: Console) -> None:
     )
 
 
-def run_json(summary: RunSummary, files: ReportFiles | None, message: OutboxMessage | None) -> dict[str, Any]:
+def run_json(
+    summary: RunSummary, files: "ReportFiles | None", message: OutboxMessage | None
+) -> dict[str, Any]:
     """The same for machines."""
     return {
         "run": summary.run.model_dump(mode="json"),
@@ -81,7 +86,7 @@ def run_json(summary: RunSummary, files: ReportFiles | None, message: OutboxMess
     }
 
 
-def print_file(out: Console, result: FileResult) -> None:
+def print_file(out: Console, result: "FileResult") -> None:
     """Means with interval and coverage, agreement with labels, and what could not be read."""
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("metric", "mean", "95 % interval", "scored", "failed", "not applicable"):
@@ -116,7 +121,7 @@ def print_file(out: Console, result: FileResult) -> None:
         out.print(problem, markup=False, style="yellow")
 
 
-def print_doctor(out: Console, checks: list[Check]) -> None:
+def print_doctor(out: Console, checks: "list[Check]") -> None:
     """One line a check, with the fix where one is needed."""
     marks = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "bad": "[red]✗[/]"}
     for check in checks:

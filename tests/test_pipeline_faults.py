@@ -14,8 +14,8 @@ from fake_openai import FakeOpenAI, always
 from fake_slack import FakeSlack, http, refusal
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks import pipeline
 from rag_checks.errors import SlackRejected, SlackUnavailable, StoreUnavailable
+from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.pipeline.runs import nightly_run_id
 from rag_checks.records import Level, ScoreStatus
 from rag_checks.store import Store

@@ -9,8 +9,8 @@ import pytest
 from store_fixtures import DATABASES, fresh_database
 from workspace import FACTS, NIGHT, ZONE, Workspace, make_workspace, write_day, write_jsonl
 
-from rag_checks import pipeline
 from rag_checks.errors import ConfigError, RunIncomplete, StoreError
+from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.pipeline.runs import nightly_run_id
 from rag_checks.records import Level, ScoreStatus
 from rag_checks.store import Store

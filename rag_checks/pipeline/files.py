@@ -3,27 +3,25 @@
 import asyncio
 import errno
 import json
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_checks import metrics as metric_registry
 from rag_checks.errors import PermanentError, TransientError
-from rag_checks.evaluation import evaluate
+from rag_checks.evaluation import evaluate, not_graded
 from rag_checks.judge import open_judge
-from rag_checks.judge.agreement import Agreement, agreement
+from rag_checks.judge.agreement import Agreement, agreement, agreement_note
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
-from rag_checks.pipeline.deliver import write_whole
-from rag_checks.pipeline.grade import not_graded
 from rag_checks.pipeline.labelled import Table, read_table, shortened
-from rag_checks.pipeline.summary import agreement_note
+from rag_checks.pipeline.writing import write_whole
 from rag_checks.records import Case, JudgeIdentity, Response, Score, ScoreStatus, Usage, score_rows
-from rag_checks.settings import Settings
-from rag_checks.store import Store
 from rag_checks.verdicts.estimates import estimate
+
+if TYPE_CHECKING:
+    from rag_checks.store import Store
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ async def _grade(
     progress: Callable[[int, int], None],
 ) -> tuple[JudgeIdentity, PermanentError | TransientError | None]:
     """Grade into `memory`; who graded, and why grading ended early if it did."""
-    store = Store.open(Settings.from_env(os.environ).store_url) if isinstance(config, OpenAIJudge) else None
+    store = _open_store() if isinstance(config, OpenAIJudge) else None
     try:
         judge = open_judge(config, cache=store.reply_cache() if store else None)
         try:
@@ -182,6 +180,13 @@ async def _grade(
         if store is not None:
             store.close()
     return judge.identity, outcome.error
+
+
+def _open_store() -> "Store":
+    from rag_checks.settings import Settings  # noqa: PLC0415 - see below
+    from rag_checks.store import Store  # noqa: PLC0415 - SQLAlchemy is slow to import; grading offline needs none
+
+    return Store.open(Settings.from_env().store_url)
 
 
 def _run_id(path: Path) -> str:

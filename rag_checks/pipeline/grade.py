@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_checks.bots import open_bot
 from rag_checks.errors import PermanentError, TransientError
-from rag_checks.evaluation import Outcome, evaluate
+from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor, OpenAIJudge
@@ -105,19 +105,6 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         )
         store.save_run(run)
         return run
-
-
-def not_graded(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
-    """The score of a case that nobody reached: it stays in every count, as a failure (P1)."""
-    return Score(
-        eval_run_id=eval_run_id,
-        case_id=case.case_id,
-        metric=metric.name,
-        metric_version=metric.version,
-        status=ScoreStatus.JUDGE_ERROR,
-        reason=f"not graded: {problem or 'no task reached this case'}",
-        evidence={"error_kind": "not_graded"},
-    )
 
 
 def _finished(scores: Sequence[Score], wanted: Sequence[Metric], judge: JudgeIdentity) -> dict[str, set[str]]:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_checks.alerts.slack import sender_from_env
@@ -19,6 +20,7 @@ from rag_checks.monitor_files import (
     monitor_file,
     same_names,
 )
+from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
@@ -53,6 +55,7 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
         paths = [monitor_file(settings.monitors, name)] if name else find_monitor_files(settings.monitors)
     except ConfigError as error:
         return [*checks, Check("monitors", "bad", str(error))]
+    missing = lacking()
     if not paths:
         checks.append(
             Check(
@@ -62,6 +65,9 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
                 "set RAG_CHECKS_MONITORS or write one; `rag-checks config schema` describes it",
             )
         )
+    elif missing:
+        detail = f"light install, without {', '.join(missing)}: it grades files, nights cannot be run"
+        checks.append(Check("installation", "bad", detail, MONITOR_EXTRA))
     names: dict[Path, str] = {}
     for path in paths:
         try:
@@ -95,22 +101,26 @@ def _monitor(monitor: Monitor, settings: Settings, now: datetime) -> list[Check]
     golden_check, item = _golden(monitor, settings, now)
     checks.append(golden_check)
     checks += asyncio.run(_judge_and_bot(monitor, item))
-    sender = sender_from_env(monitor.alerts, settings.environ)
-    if sender is None:
-        checks.append(
-            Check(
-                f"{name}: Slack",
+    checks.append(_slack(monitor, settings))
+    return checks
+
+
+def _slack(monitor: Monitor, settings: Settings) -> Check:
+    subject = f"{monitor.monitor}: Slack"
+    try:
+        sender = sender_from_env(monitor.alerts, settings.environ)
+        if sender is None:
+            return Check(
+                subject,
                 "note",
                 "no SLACK_BOT_TOKEN or SLACK_WEBHOOK_URL: messages are printed and saved",
                 "set one of them, or the Airflow connection rag_checks_slack",
             )
-        )
-    else:
-        try:
-            checks.append(Check(f"{name}: Slack", "ok", sender.check(monitor.alerts.channel)))
-        except RagChecksError as error:
-            checks.append(Check(f"{name}: Slack", "bad", str(error)))
-    return checks
+        if find_spec("slack_sdk") is None:
+            return Check(subject, "bad", "the package slack_sdk is missing", MONITOR_EXTRA)
+        return Check(subject, "ok", sender.check(monitor.alerts.channel))
+    except RagChecksError as error:
+        return Check(subject, "bad", str(error))
 
 
 def _conversations(monitor: Monitor, now: datetime) -> Check:
