@@ -37,6 +37,9 @@ def plan_night(
 ) -> Plan:
     """Read the night's conversations, sample them, add the golden set and write the plan.
 
+    Planning a night again keeps every answer and score; only questions that the bot failed to answer are
+    asked once more.
+
     Args:
         monitor: the bot under watch.
         settings: places.
@@ -53,10 +56,13 @@ def plan_night(
         eval_run_id = nightly_run_id(monitor.monitor, night)
         earlier = store.run(eval_run_id)
         cases = [_production_case(sampled, monitor.shards) for sampled in collected.turns]
+        asked = [case for case in store.cases(eval_run_id) if case.source == "golden"]
+        again: set[str] = set()
         if ask_bot and monitor.bot is not None and golden is not None:
             cases += [_golden_case(item, monitor.shards) for item in golden.items]
-        elif earlier is not None:
-            cases += [case for case in store.cases(eval_run_id) if case.source == "golden"]
+            again = {case.case_id for case in asked if case.response and case.response.error_kind}
+        else:
+            cases += [_not_asked(case) if case.response is None else case for case in asked]
         counts = {**collected.counts, "golden": sum(case.source == "golden" for case in cases)}
         run = EvalRun(
             eval_run_id=eval_run_id,
@@ -75,6 +81,8 @@ def plan_night(
             created_at=earlier.created_at if earlier else now,
         )
         store.save_run(run)
+        if again:  # a case that is no longer planned loses its answer: here, one that was none
+            store.plan_cases(eval_run_id, [case for case in cases if case.case_id not in again])
         store.plan_cases(eval_run_id, cases)
         store.save_quarantine(eval_run_id, collected.quarantine)
     return Plan(eval_run_id, sorted({case.shard for case in cases}) or [0], counts)
@@ -174,6 +182,12 @@ def _golden_case(item: EvalItem, shards: int) -> Case:
         intent=item.expected_intent or "unknown",
         shard=_shard(case_id, shards),
     )
+
+
+def _not_asked(case: Case) -> Case:
+    """A golden case of an interrupted night: what the bot would say today says nothing about that night."""
+    error = "not asked: the night was interrupted and is graded without asking the bot"
+    return case.model_copy(update={"response": Response(response=None, error=error, error_kind="not_asked")})
 
 
 def _shard(case_id: str, shards: int) -> int:
