@@ -91,7 +91,7 @@ async def evaluate(
                 group.create_task(worker(queue))
     except TimeoutError:
         outcome.left = len(cases) - outcome.graded - outcome.skipped
-        outcome.error = JudgeUnavailable(
+        outcome.error = outcome.error or JudgeUnavailable(
             f"the run's deadline of {deadline_s:.0f} s passed, {outcome.left} of {len(cases)} cases ungraded"
         )
     work.settle()

@@ -16,6 +16,7 @@ from workspace import NIGHT, ZONE, Workspace, make_workspace
 
 from rag_checks.errors import SlackRejected, SlackUnavailable, StoreUnavailable
 from rag_checks.pipeline import use_cases as pipeline
+from rag_checks.pipeline.run import NightResult
 from rag_checks.pipeline.runs import nightly_run_id
 from rag_checks.records import Level, ScoreStatus
 from rag_checks.store import Store
@@ -55,7 +56,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
         yield fake
 
 
-def night(space: Workspace) -> pipeline.run.NightResult:
+def night(space: Workspace) -> NightResult:
     """The night as `rag-checks run` runs it."""
     return pipeline.run_night(space.monitor, space.settings, NIGHT, now=NOW)
 

@@ -37,6 +37,9 @@ def plan_night(
 ) -> Plan:
     """Read the night's conversations, sample them, add the golden set and write the plan.
 
+    Planning a night again keeps every answer and score; only questions that the bot failed to answer are
+    asked once more.
+
     Args:
         monitor: the bot under watch.
         settings: places.
@@ -56,8 +59,9 @@ def plan_night(
         live = ask_bot and monitor.bot is not None
         if live and golden is not None:
             cases += [_golden_case(item, monitor.shards) for item in golden.items]
-        elif earlier is not None:
-            cases += [case for case in store.cases(eval_run_id) if case.source == "golden"]
+        else:
+            asked = [case for case in store.cases(eval_run_id) if case.source == "golden"]
+            cases += [_not_asked(case) if case.response is None else case for case in asked]
         early = window.end + timedelta(hours=_lateness(monitor)) - now
         counts = {
             **collected.counts,
@@ -191,6 +195,12 @@ def _golden_case(item: EvalItem, shards: int) -> Case:
         intent=item.expected_intent or "unknown",
         shard=_shard(case_id, shards),
     )
+
+
+def _not_asked(case: Case) -> Case:
+    """A golden case of an interrupted night: what the bot would say today says nothing about that night."""
+    error = "not asked: the night was interrupted and is graded without asking the bot"
+    return case.model_copy(update={"response": Response(response=None, error=error, error_kind="not_asked")})
 
 
 def _shard(case_id: str, shards: int) -> int:
