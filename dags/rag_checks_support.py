@@ -1,15 +1,17 @@
-"""What the DAG files share: Airflow's connections and errors translated for rag_checks."""
+"""What the DAG files share: calling a use case from a task, telling of failures, one DAG a monitor file."""
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, BaseHook, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+from airflow.sdk import DAG, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowTimetableInvalid
+from rag_checks_connections import environment
 
-from rag_checks.errors import ConfigError
+from rag_checks.errors import ConfigError, PermanentError
 from rag_checks.monitor import Monitor
 from rag_checks.monitor_files import find_monitor_files
 from rag_checks.settings import Settings
@@ -17,91 +19,76 @@ from rag_checks.settings import Settings
 MONITORS = Path(os.environ.get("RAG_CHECKS_MONITORS") or Path(__file__).parent / "monitors")
 # A pool that does not exist would leave tasks waiting for ever, so only a pool that was made is named.
 POOL = os.environ.get("RAG_CHECKS_POOL") or "default_pool"
-
 DEFAULTS = {"retries": 2, "retry_delay": timedelta(seconds=30), "retry_exponential_backoff": True}
-# Connection id → where its parts go; upper-case keys of its extra field are taken as they are.
-CONNECTIONS = {
-    "rag_checks_judge": {"password": "OPENAI_API_KEY", "host": "OPENAI_BASE_URL"},
-    "rag_checks_bot": {"password": "RAG_CHECKS_BOT_API_KEY", "host": "RAG_CHECKS_BOT_BASE_URL"},
-    "rag_checks_slack": {"password": "SLACK_BOT_TOKEN", "host": "SLACK_WEBHOOK_URL"},
-    "rag_checks_s3": {"login": "AWS_ACCESS_KEY_ID", "password": "AWS_SECRET_ACCESS_KEY"},
-    "rag_checks_store": {},
-}
 
 
-def step(name: str, params: Any, *args: Any, **options: Any) -> Any:
-    """Call one use case; permanent errors fail the task at once, transient ones are left to its retries."""
-    from rag_checks.errors import PermanentError
+def step(name: str, file: str, *args: Any, **options: Any) -> Any:
+    """Call one use case for a monitor file; permanent errors fail the task at once, others are retried."""
     from rag_checks.pipeline import use_cases
 
     try:
         settings = Settings.from_env(environment())
-        return getattr(use_cases, name)(settings.monitor(params["monitor"]), settings, *args, **options)
+        return getattr(use_cases, name)(settings.monitor(file), settings, *args, **options)
     except PermanentError as error:
         raise AirflowFailException(str(error)) from error
 
 
-def run_of(planned: Any) -> str:
-    """The run that `plan` named; it is the same in every shard's entry."""
-    return str(planned[0]["eval_run_id"])
+def dag_run_facts(context: Any) -> dict[str, Any]:
+    """What decides which night a DAG run stands for."""
+    return {
+        "run_type": context["dag_run"].run_type.value,
+        "logical_date": context.get("logical_date"),
+        "run_after": context["dag_run"].run_after,
+        "night": context["params"]["night"],
+    }
 
 
 def tell_broken(context: Any) -> None:
-    """Task failure callback: the monitor itself is broken; its people are told once a night."""
-    dag_id, moment = context["dag"].dag_id, context.get("logical_date") or datetime.now(UTC)
+    """Task failure callback, after the last try: the monitor itself is broken; told once a night."""
     step(
-        "alert_broken",
-        context["params"],
-        moment.date(),
-        what=f"{dag_id}.{context['ti'].task_id}",
-        error=str(context.get("exception") or "see the task's log"),
-        next_step=f"airflow tasks states-for-dag-run {dag_id} '{context['run_id']}'",
+        "alert_failed_task",
+        context["task"].op_kwargs["file"],
+        **dag_run_facts(context),
+        wanted=context["params"]["alert"],
+        task=f"{context['dag'].dag_id}.{context['ti'].task_id}",
+        error=str(context.get("exception") or ""),
+        log=context["ti"].log_url,
     )
-
-
-def environment() -> dict[str, str]:
-    """The process environment, secrets filled in from connections: libraries look for their names there."""
-    for conn_id, names in CONNECTIONS.items():
-        try:
-            connection = BaseHook.get_connection(conn_id)
-        except AirflowNotFoundException:
-            continue
-        found = {name: getattr(connection, field) for field, name in names.items()}
-        found |= {key: value for key, value in connection.extra_dejson.items() if key.isupper()}
-        if conn_id == "rag_checks_store":
-            found["RAG_CHECKS_STORE"] = connection.get_uri().replace("postgres://", "postgresql://", 1)
-        os.environ.update({name: str(value) for name, value in found.items() if value})
-    return dict(os.environ)
 
 
 def for_each_monitor(build: Callable[[Path, Monitor], DAG]) -> dict[str, DAG]:
     """The DAG of every monitor file by id; a broken file gets one that says so and hides no other."""
-    found = {}
+    found: dict[str, DAG] = {}
     for path in find_monitor_files(MONITORS):
         try:
             dag = build(path, Settings.from_env().monitor(str(path)))
-        except ConfigError as error:
+            dag.validate()
+        except (ConfigError, OSError) as error:
             dag = broken_dag(path, str(error))
+        except AirflowTimetableInvalid as error:
+            dag = broken_dag(path, f"{path}: schedule: {error}")
+        if dag.dag_id in found:
+            dag = broken_dag(
+                path, f"{path}: monitor: another file has this name; give each its own", suffix="_twice"
+            )
         found[dag.dag_id] = dag
     return found
 
 
-def broken_dag(path: Path, problem: str) -> DAG:
+def broken_dag(path: Path, problem: str, suffix: str = "") -> DAG:
     """A DAG that says what is wrong with its monitor file: seen in the list, failing every day."""
 
     @task(retries=0)
     def monitor_file_is_broken() -> None:
         raise AirflowFailException(problem)
 
-    doc = f"The monitor file is broken; nothing is graded until it is mended.\n\n```\n{problem}\n```"
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
     with DAG(
-        f"rag_nightly_{path.stem}",
+        f"rag_nightly_{re.sub(r'[^A-Za-z0-9_.-]+', '_', path.stem)}{suffix}",
         schedule="@daily",
-        start_date=begin,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         tags=["broken"],
-        doc_md=doc,
+        doc_md=f"The monitor file is broken; nothing is graded until it is mended.\n\n```\n{problem}\n```",
     ) as dag:
         monitor_file_is_broken()
     return dag

@@ -187,6 +187,9 @@ class Monitor(Section):
     owner: str | None = None
     time_zone: str = "UTC"
     schedule: str | None = Field("30 2 * * *", description="Cron, local to time_zone; null: only by hand.")
+    last_night: date | None = Field(
+        None, description="The last day graded on schedule, for a pilot or a demo; left out: it goes on."
+    )
     bot: Annotated[HttpBot | OpenAIBot | PythonBot, Field(discriminator="kind")] | None = Field(
         None, description="Left out: only logged turns are graded."
     )

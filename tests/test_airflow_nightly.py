@@ -1,17 +1,21 @@
 """The nightly DAGs in real Airflow: one metadata database, one process (the first run costs seconds)."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_openai import FakeOpenAI
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks.records import Level, ScoreStatus
+from rag_checks import pipeline
+from rag_checks.records import Level, OutboxMessage, ScoreStatus
 from rag_checks.store import Store
 
 pytestmark = pytest.mark.airflow
@@ -22,14 +26,26 @@ LOGICAL_DATE = datetime(NIGHT.year, NIGHT.month, NIGHT.day, tzinfo=ZONE)
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """Three monitors: a good one, one whose judge refuses every call, one whose file is broken."""
+    """Monitors: a good one, one without conversations, one that cannot write reports, some broken files."""
     folder = tmp_path_factory.mktemp("monitors")
     space = make_workspace(folder)
     good = space.monitor_file.read_text(encoding="utf-8")
-    refused = good.replace("monitor: toy", "monitor: toy_refused").replace("run_deadline", "run_deadline")
+    refused = good.replace("monitor: toy", "monitor: toy_refused")
     refused += "judge: {kind: openai, model: judge-1, base_url: 'http://127.0.0.1:9/v1', retries: 0}\n"
     (folder / "toy_refused.yaml").write_text(refused, encoding="utf-8")
-    (folder / "toy_broken.yaml").write_text(good.replace("language:", "langauge:"), encoding="utf-8")
+    lost = good.replace("monitor: toy", "monitor: toy_lost").replace("logs/*.jsonl", "nowhere/*.jsonl")
+    (folder / "toy_lost.yaml").write_text(lost, encoding="utf-8")
+    full = good.replace("monitor: toy", "monitor: toy_full").replace("language: zh", "language: en")
+    (folder / "toy_full.yaml").write_text(full, encoding="utf-8")
+    space.settings.reports.mkdir(parents=True)
+    (space.settings.reports / "toy_full").write_text("a file where a folder should be", encoding="utf-8")
+    broken_files = {
+        "toy_broken": good.replace("language:", "langauge:"),
+        "toy cron": good.replace("monitor: toy", "monitor: toy_cron\nschedule: 30 25 * * *"),
+        "toy_again": good,
+    }
+    for name, text in broken_files.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     home = tmp_path_factory.mktemp("airflow")
     environ = {
         "AIRFLOW_HOME": str(home),
@@ -39,6 +55,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
         "AIRFLOW__API_AUTH__JWT_SECRET": "long-enough-for-the-algorithm-" * 3,
         "RAG_CHECKS_MONITORS": str(folder),
+        "RAG_CHECKS_POOL": "",
         "RAG_CHECKS_HOME": str(space.settings.home),
     }
     before = dict(os.environ)
@@ -84,22 +101,29 @@ def states(dag_run: Any) -> dict[str, set[str]]:
 
 
 def test_every_monitor_file_has_a_dag_and_a_broken_one_hides_no_other(dags: dict[str, Any]) -> None:
-    """The broken file's DAG says what is wrong; the others are as if it were not there."""
-    assert set(dags) == {"rag_nightly_toy", "rag_nightly_toy_refused", "rag_nightly_toy_broken"}
-    broken = dags["rag_nightly_toy_broken"]
-    assert "did you mean 'language'?" in broken.doc_md
-    assert "broken" in broken.tags
+    """A broken file's DAG says what is wrong; the others are as if it were not there."""
+    broken = {name: dag.doc_md for name, dag in dags.items() if "broken" in dag.tags}
+    assert set(dags) - set(broken) == {
+        f"rag_nightly_toy{kind}" for kind in ("", "_refused", "_lost", "_full")
+    }
+    assert set(broken) == {"rag_nightly_toy_broken", "rag_nightly_toy_cron", "rag_nightly_toy_again_twice"}
+    assert "did you mean 'language'?" in broken["rag_nightly_toy_broken"]
+    assert "toy cron.yaml: schedule: " in broken["rag_nightly_toy_cron"]
+    assert "another file has this name" in broken["rag_nightly_toy_again_twice"]
 
 
 def test_the_dag_has_form_doc_tags_retries_and_one_run_at_a_time(dags: dict[str, Any]) -> None:
     """What operators see and rely on."""
     dag = dags["rag_nightly_toy"]
-    assert set(dag.params) == {"monitor", "night", "ask_bot", "alert"}
+    assert set(dag.params) == {"night", "ask_bot", "alert"}
     assert {"rag_checks", "nightly"} <= set(dag.tags)
     assert "airflow backfill create --dag-id rag_nightly_toy" in dag.doc_md
+    assert "+08:00" in dag.doc_md
     assert dag.max_active_runs == 1
     assert not dag.catchup
     assert all(task.retries >= 2 for task in dag.tasks)
+    assert all(task.execution_timeout for task in dag.tasks)
+    assert {task.pool for task in dag.tasks} == {"default_pool"}
     assert [task.task_id for task in dag.topological_sort()] == [
         "plan",
         "evaluate",
@@ -167,3 +191,142 @@ def test_no_conversation_text_crosses_xcom(dags: dict[str, Any], space: Workspac
         values = [str(row.value) for row in session.query(XComModel).all()]
     assert values
     assert not any("张伟" in value or "password" in value for value in values)
+
+
+def broken_messages(space: Workspace, monitor: str) -> list[OutboxMessage]:
+    """The messages that a monitor itself is broken."""
+    with Store.open(space.settings.store_url) as store:
+        return [m for m in store.messages() if m.kind == "broken" and m.message_id.startswith(f"{monitor}-2")]
+
+
+def test_lost_conversations_are_told_once_in_the_monitors_language(
+    dags: dict[str, Any], space: Workspace
+) -> None:
+    """The plan fails at once, nothing runs after it, the night has one message however often it is run."""
+    dag = dags["rag_nightly_toy_lost"]
+    found = states(run(dag))
+    assert found.pop("plan") == {"failed"}
+    assert set().union(*found.values()) == {"upstream_failed"}
+    run(dag)
+    [message] = broken_messages(space, "toy_lost")
+    assert message.message_id == f"toy_lost-{NIGHT}:broken"
+    assert message.state == "printed"
+    told = json.dumps(message.payload, ensure_ascii=False)
+    assert "Airflow 任务 rag_nightly_toy_lost.plan 最终失败" in told
+    assert "nowhere/*.jsonl" in told
+    assert "/dags/rag_nightly_toy_lost/runs/" in told
+
+
+def test_a_backfill_that_fails_tells_nobody_unless_asked(space: Workspace) -> None:
+    """Thirty failing days of a backfill are no reason for thirty messages."""
+    facts = {"logical_date": LOGICAL_DATE, "run_after": LOGICAL_DATE + timedelta(days=9), "night": None}
+    told = {"task": "d.plan", "error": "x", "log": "http://127.0.0.1/log"}
+    tell = partial(
+        pipeline.alert_failed_task, space.monitor, space.settings, run_type="backfill", **facts, **told
+    )
+    assert tell(wanted="auto") is None
+    assert tell(wanted="no", run_type="scheduled") is None
+    message = tell(wanted="yes")
+    assert message is not None
+    assert message.message_id == f"toy-{NIGHT}:broken"
+
+
+def test_a_report_that_cannot_be_written_is_retried_then_told_once(
+    dags: dict[str, Any], space: Workspace
+) -> None:
+    """The verdicts are told all the same; that the report is missing is told too, in English here."""
+    dag_run = run(dags["rag_nightly_toy_full"])
+    assert states(dag_run)["report"] == {"failed"}
+    assert states(dag_run)["alert"] == {"success"}
+    [report] = [ti for ti in dag_run.get_task_instances() if ti.task_id == "report"]
+    assert report.try_number == 3
+    [message] = broken_messages(space, "toy_full")
+    assert "The Airflow task rag_nightly_toy_full.report failed for good." in json.dumps(message.payload)
+    with Store.open(space.settings.store_url) as store:
+        assert [m.kind for m in store.messages(f"toy_full-nightly-{NIGHT}")] == ["digest"]
+
+
+@pytest.fixture
+def clean_environ() -> Iterator[None]:
+    """Puts the environment back: connections are laid over it."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.mark.usefixtures("clean_environ")
+@pytest.mark.parametrize(
+    ("name", "connection", "expected"),
+    [
+        ("store", "sqlite:////srv/checks/store.db", {"RAG_CHECKS_STORE": "sqlite:////srv/checks/store.db"}),
+        (
+            "store",
+            "postgres://checks:p%40ss@db:5433/checks?sslmode=require",
+            {"RAG_CHECKS_STORE": "postgresql://checks:p%40ss@db:5433/checks?sslmode=require"},
+        ),
+        (
+            "judge",
+            '{"conn_type": "http", "host": "https://j/v1", "password": "key-1", "extra": {"OPENAI_X": "1"}}',
+            {"OPENAI_BASE_URL": "https://j/v1", "OPENAI_API_KEY": "key-1", "OPENAI_X": "1"},
+        ),
+        (
+            "judge",
+            "http://:key-1234@127.0.0.1:9000/compatible%2Fv1",
+            {"OPENAI_BASE_URL": "http://127.0.0.1:9000/compatible/v1", "OPENAI_API_KEY": "key-1234"},
+        ),
+        (
+            "bot",
+            '{"conn_type": "http", "schema": "https", "host": "bot", "password": "key-1234"}',
+            {"RAG_CHECKS_BOT_BASE_URL": "https://bot", "RAG_CHECKS_BOT_API_KEY": "key-1234"},
+        ),
+        (
+            "slack",
+            '{"conn_type": "slackwebhook", "host": "https://hooks.slack.com/services", "password": "T/B/X"}',
+            {"SLACK_WEBHOOK_URL": "https://hooks.slack.com/services/T/B/X"},
+        ),
+        ("slack", '{"conn_type": "slack", "password": "xoxb-1234"}', {"SLACK_BOT_TOKEN": "xoxb-1234"}),
+        (
+            "s3",
+            '{"conn_type": "aws", "login": "id-1234", "password": "key-1234", "extra": {"AWS_REGION": "cn"}}',
+            {"AWS_ACCESS_KEY_ID": "id-1234", "AWS_SECRET_ACCESS_KEY": "key-1234", "AWS_REGION": "cn"},
+        ),
+    ],
+)
+def test_connections_become_the_variables_that_libraries_read(
+    space: Workspace, name: str, connection: str, expected: dict[str, str]
+) -> None:
+    """However the connection is written; what it leaves out is not set."""
+    from rag_checks_connections import environment  # noqa: PLC0415 - lies beside the DAG files
+
+    before = dict(os.environ)
+    conn = f"AIRFLOW_CONN_RAG_CHECKS_{name.upper()}"
+    os.environ[conn] = connection
+    found = environment()
+    assert {key: found[key] for key in set(found) - set(before) - {conn}} == expected
+    assert os.environ.items() >= expected.items()
+
+
+@pytest.mark.usefixtures("clean_environ")
+def test_store_and_judge_of_connections_are_used_by_every_task(
+    dags: dict[str, Any], space: Workspace, tmp_path: Path
+) -> None:
+    """The night's rows are in the connection's store, graded by the connection's judge."""
+    with FakeOpenAI() as judge:
+        space.monitor_file.with_name("toy_refused.yaml").write_text(
+            space.monitor_file.read_text(encoding="utf-8").replace("monitor: toy", "monitor: toy_refused")
+            + "judge: {kind: openai, model: judge-1}\n",
+            encoding="utf-8",
+        )
+        os.environ["AIRFLOW_CONN_RAG_CHECKS_STORE"] = f"sqlite:///{tmp_path / 'of the connection.db'}"
+        os.environ["AIRFLOW_CONN_RAG_CHECKS_JUDGE"] = json.dumps(
+            {"conn_type": "http", "host": judge.url, "password": "key-of-the-connection"}
+        )
+        dag_run = run(dags["rag_nightly_toy_refused"])
+    assert all(found == {"success"} for found in states(dag_run).values())
+    with Store.open(f"sqlite:///{tmp_path / 'of the connection.db'}") as store:
+        record = store.run(f"toy_refused-nightly-{NIGHT}")
+        assert record is not None
+        assert record.judge is not None
+        assert record.judge.endpoint == judge.url
+    assert judge.state.headers[0]["authorization"] == "Bearer key-of-the-connection"

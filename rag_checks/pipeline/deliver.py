@@ -11,6 +11,7 @@ from rag_checks.alerts.outbox import post
 from rag_checks.alerts.slack import sender_from_env
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
+from rag_checks.pipeline.plan import night_of_dag_run
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.pipeline.summary import report_name, summarise
 from rag_checks.pipeline.writing import write_whole
@@ -92,6 +93,44 @@ def alert_broken(
     )
     with Store.open(settings.store_url) as store:
         return _post(store, monitor, settings, message, now)
+
+
+def alert_failed_task(
+    monitor: Monitor,
+    settings: Settings,
+    *,
+    run_type: str,
+    logical_date: datetime | None,
+    run_after: datetime,
+    night: str | None,
+    wanted: Literal["auto", "yes", "no"],
+    task: str,
+    error: str,
+    log: str,
+) -> OutboxMessage | None:
+    """`alert_broken` for an Airflow task that failed for good; None when nobody is told.
+
+    As with `alert`, `auto` tells nobody about a backfill: whoever started it is looking at it.
+    """
+    if wanted == "no" or (wanted == "auto" and run_type == "backfill"):
+        return None
+    day = night_of_dag_run(monitor, logical_date=logical_date, run_after=run_after, night=night)
+    what, next_step = _FAILED_TASK[monitor.language]
+    return alert_broken(
+        monitor, settings, day, what=what.format(task=task), error=error, next_step=next_step.format(log=log)
+    )
+
+
+_FAILED_TASK = {
+    "en": (
+        "The Airflow task {task} failed for good.",
+        "read its log, mend the cause, then clear the task in Airflow: {log}",
+    ),
+    "zh": (
+        "Airflow 任务 {task} 最终失败。",
+        "查看日志，排除原因，然后在 Airflow 中清除（Clear）该任务：{log}",
+    ),
+}
 
 
 def _post(

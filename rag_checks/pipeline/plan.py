@@ -104,12 +104,7 @@ def plan_for_dag_run(
 ) -> Plan:
     """`plan_night` with the night and the kind of run that an Airflow DAG run stands for."""
     now = now or datetime.now(UTC)
-    day = resolve_night(
-        logical_date=logical_date,
-        explicit_night=date.fromisoformat(night) if night else None,
-        zone=monitor.zone,
-        now=run_after,
-    )
+    day = night_of_dag_run(monitor, logical_date=logical_date, run_after=run_after, night=night)
     backfill = run_type == "backfill"
     live = asks_live(monitor, day, backfill=backfill, now=now)
     ask = {"yes": True, "no": False, "auto": live}[ask_bot]
@@ -123,6 +118,17 @@ def asks_live(monitor: Monitor, night: date, *, backfill: bool, now: datetime | 
     """
     now = now or datetime.now(UTC)
     return not backfill and night >= now.astimezone(monitor.zone).date() - timedelta(days=1)
+
+
+def night_of_dag_run(
+    monitor: Monitor, *, logical_date: datetime | None, run_after: datetime, night: str | None
+) -> date:
+    """The local day that an Airflow DAG run grades. Raises ConfigError when `night` is no day."""
+    try:
+        explicit = date.fromisoformat(night) if night else None
+    except ValueError as error:
+        raise ConfigError(f"{night!r} is not a day; write YYYY-MM-DD", key="night") from error
+    return resolve_night(logical_date=logical_date, explicit_night=explicit, zone=monitor.zone, now=run_after)
 
 
 def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | None:

@@ -1,7 +1,7 @@
 """Every use case under one roof, for callers that name them at run time (DAGs) or need many of them."""
 
 from rag_checks.pipeline.decide import check
-from rag_checks.pipeline.deliver import alert, alert_broken, report
+from rag_checks.pipeline.deliver import alert, alert_broken, alert_failed_task, report
 from rag_checks.pipeline.files import evaluate_file
 from rag_checks.pipeline.grade import evaluate_shard, reconcile
 from rag_checks.pipeline.health import doctor
@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "alert",
     "alert_broken",
+    "alert_failed_task",
     "asks_live",
     "check",
     "doctor",

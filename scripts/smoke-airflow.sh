@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The nightly DAG under Airflow's real scheduler, in throw-away folders and on a free port; see smoke_airflow.py.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export AIRFLOW_HOME=$folder/airflow RAG_CHECKS_HOME=$folder/rag-checks
+AIRFLOW__API__PORT=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+export AIRFLOW__API__PORT
+# The store is named by an Airflow connection only: every task has to find it there.
+export AIRFLOW_CONN_RAG_CHECKS_STORE=sqlite:///$folder/of-the-connection.db
+scripts/prepare-airflow.sh
+source scripts/airflow-secrets.sh
+PYTHONPATH=tests:${PYTHONPATH:-} python scripts/smoke_airflow.py "$AIRFLOW_CONN_RAG_CHECKS_STORE"
