@@ -14,7 +14,7 @@ import pytest
 from fake_openai import FakeOpenAI
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks import pipeline
+from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.records import Level, OutboxMessage, ScoreStatus
 from rag_checks.store import Store
 
@@ -108,7 +108,7 @@ def test_every_monitor_file_has_a_dag_and_a_broken_one_hides_no_other(dags: dict
     }
     assert set(broken) == {"rag_nightly_toy_broken", "rag_nightly_toy_cron", "rag_nightly_toy_again_twice"}
     assert "did you mean 'language'?" in broken["rag_nightly_toy_broken"]
-    assert "toy cron.yaml: schedule: " in broken["rag_nightly_toy_cron"]
+    assert "toy cron.yaml:" in broken["rag_nightly_toy_cron"]
     assert "another file has this name" in broken["rag_nightly_toy_again_twice"]
 
 
