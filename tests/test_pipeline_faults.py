@@ -1,10 +1,12 @@
 """What happens when judge, bot, database, Slack or disk fail: each ends in a clear state."""
 
 import gzip
+import json
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from workspace import NIGHT, ZONE, Workspace, make_workspace
 
 from rag_checks.errors import SlackRejected, SlackUnavailable, StoreUnavailable
 from rag_checks.pipeline import use_cases as pipeline
+from rag_checks.pipeline.run import NightResult
 from rag_checks.pipeline.runs import nightly_run_id
 from rag_checks.records import Level, ScoreStatus
 from rag_checks.store import Store
@@ -53,7 +56,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
         yield fake
 
 
-def night(space: Workspace) -> pipeline.run.NightResult:
+def night(space: Workspace) -> NightResult:
     """The night as `rag-checks run` runs it."""
     return pipeline.run_night(space.monitor, space.settings, NIGHT, now=NOW)
 
@@ -153,6 +156,57 @@ def test_a_bot_that_is_down_is_a_bot_error_and_production_is_still_graded(tmp_pa
     assert (correctness.level, correctness.value) == (Level.NO_DATA, None)
     assert correctness.n_failed > 0
     assert verdicts["faithfulness", "production"].level is Level.OK
+
+
+def test_a_bot_that_is_up_again_is_asked_again_when_the_night_is_repeated(tmp_path: Path) -> None:
+    """Only what it failed to answer: the outage is healed, good answers stay as they were."""
+    space = make_workspace(tmp_path)
+    answers = space.folder / "answers.json"
+    whole = answers.read_text(encoding="utf-8")
+    answers.write_text("{}", encoding="utf-8")
+    bot = next(space.folder.glob("toy_bot_*.py"))
+    bot.write_text(
+        bot.read_text(encoding="utf-8").replace(
+            "    answer, passage",
+            '    if not ANSWERS:\n        raise ConnectionError("down")\n    answer, passage',
+        ),
+        encoding="utf-8",
+    )
+    night(space)
+    with Store.open(space.settings.store_url) as store:
+        golden = [case for case in store.cases(RUN) if case.source == "golden"]
+        assert {case.response.error_kind for case in golden if case.response} == {"raised"}
+    answers.write_text(whole, encoding="utf-8")
+    sys.modules[bot.stem].ANSWERS = json.loads(whole)
+    night(space)
+    with Store.open(space.settings.store_url) as store:
+        golden = [case for case in store.cases(RUN) if case.source == "golden"]
+        verdicts = {(v.metric, v.source): v for v in store.verdicts(RUN) if v.slice == "all"}
+    assert all(case.response is not None and case.response.response for case in golden)
+    assert verdicts["answer_correctness", "golden"].level is Level.OK
+
+
+def test_a_night_without_conversations_is_no_data_although_golden_items_are_fine(tmp_path: Path) -> None:
+    """The export died, the bot lives: the production target says so (P10)."""
+    space = make_workspace(tmp_path)
+    night(space)
+    later = NIGHT + timedelta(days=1)
+    result = pipeline.run_night(space.monitor, space.settings, later, now=NOW + timedelta(days=1))
+    summary, _ = pipeline.summarise(space.monitor, space.settings, result.run.eval_run_id)
+    absent = next(v for v in summary.verdicts if (v.metric, v.source) == ("faithfulness", "production"))
+    assert (absent.level, absent.n_total) == (Level.NO_DATA, 0)
+    assert summary.level is Level.NO_DATA
+    assert result.run.problem is not None
+    assert "no conversations of this day" in result.run.problem
+
+
+def test_a_night_read_too_early_says_that_lines_are_still_due(tmp_path: Path) -> None:
+    """Half an hour after midnight, two hours of lateness: the numbers are not final."""
+    space = make_workspace(tmp_path)
+    early = datetime(2026, 3, 11, 0, 30, tzinfo=ZONE)
+    result = pipeline.run_night(space.monitor, space.settings, NIGHT, now=early)
+    assert result.run.problem is not None
+    assert "90 minutes before the day's last lines are due" in result.run.problem
 
 
 def test_a_locked_database_is_a_transient_error_and_the_night_can_be_repeated(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from verdict_worlds import INTENTS, START, monitor, row, rows
 
-from rag_checks.errors import ConfigError
 from rag_checks.records import Level, Verdict
 from rag_checks.verdicts.drift import decide, trends, worst_level
 
@@ -387,12 +386,22 @@ def test_rules_are_one_line_and_in_the_monitors_language():
 
 
 def test_baseline_starts_where_the_monitor_says():
-    """Nights before `baseline_from` are not in the baseline; a date that is none is a config error."""
+    """Nights before `baseline_from` are not in the baseline."""
     history = steady(5, 30, 30) + [s for n in range(5, 15) for s in rows(n, ones(54, 6))]
     start = night(5).isoformat()
     assert only(history, 14, baseline_from=start).baseline == pytest.approx(0.9, abs=0.01)
-    with pytest.raises(ConfigError, match="baseline_from"):
-        only(history, 14, baseline_from="last Monday")
+
+
+def test_a_source_that_brings_nothing_is_no_data_and_never_silence():
+    """The logs stop, the golden set goes on: every target of the logs says that it has no cases."""
+    history = steady(5) + [s for n in range(6) for s in rows(n, ones(54, 6), source="golden")]
+    quiet = decide(history, monitor(), night(5))
+    assert {v.source for v in quiet} == {"golden"}
+    told = decide(history, monitor(), night(5), expected=("production", "golden"))
+    absent = next(v for v in told if v.source == "production")
+    assert (absent.level, absent.n_total, absent.value) == (Level.NO_DATA, 0, None)
+    assert "no cases tonight" in absent.rule
+    assert worst_level(told, monitor()) is Level.NO_DATA
 
 
 def test_bad_cases_that_are_oversampled_do_not_alarm():

@@ -13,6 +13,7 @@ from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.pipeline.summary import report_name, summarise
+from rag_checks.pipeline.writing import write_whole
 from rag_checks.records import Level, OutboxMessage, RunSummary
 from rag_checks.settings import Settings
 from rag_checks.store import Store
@@ -91,16 +92,6 @@ def alert_broken(
     )
     with Store.open(settings.store_url) as store:
         return _post(store, monitor, settings, message, now)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that readers see the old content or the new, never half."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _post(

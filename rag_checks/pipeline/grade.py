@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rag_checks.bots import open_bot
-from rag_checks.evaluation import Outcome, evaluate
+from rag_checks.errors import PermanentError, TransientError
+from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor, OpenAIJudge
@@ -28,7 +29,12 @@ def evaluate_shard(
     Raises JudgeFatal, JudgeUnavailable or StoreUnavailable after keeping all that was done.
     """
     with Store.open(settings.store_url) as store:
-        return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+        try:
+            return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+        except (PermanentError, TransientError) as error:
+            run = stored_run(store, eval_run_id)
+            store.save_run(run.model_copy(update={"problem": str(error)}))
+            raise
 
 
 async def _evaluate(
@@ -56,8 +62,6 @@ async def _evaluate(
         if bot is not None:
             await bot.close()
     if outcome.error is not None:
-        run = stored_run(store, eval_run_id)
-        store.save_run(run.model_copy(update={"problem": str(outcome.error)}))
         raise outcome.error
     return outcome
 
@@ -75,7 +79,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         have = {(score.case_id, score.metric) for score in scores}
         wanted = wanted_metrics(monitor)
         missing = [
-            _missing(eval_run_id, case, metric, run.problem)
+            not_graded(eval_run_id, case, metric, run.problem)
             for case in cases
             for metric in wanted
             if (case.case_id, metric.name) not in have
@@ -124,18 +128,6 @@ def _failed(score: Score) -> bool:
     return score.status not in {ScoreStatus.OK, ScoreStatus.NOT_APPLICABLE}
 
 
-def _missing(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
-    return Score(
-        eval_run_id=eval_run_id,
-        case_id=case.case_id,
-        metric=metric.name,
-        metric_version=metric.version,
-        status=ScoreStatus.JUDGE_ERROR,
-        reason=f"not graded: {problem or 'no task reached this case'}",
-        evidence={"error_kind": "not_graded"},
-    )
-
-
 def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
     """The judge of most scores."""
     found = {score.judge.fingerprint: score.judge for score in scores if score.judge is not None}
@@ -156,15 +148,23 @@ def _grading_problem(
 
 
 def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
-    """Too many lines of the night's files could not be read, or the rest of a file is lost."""
-    bad, read, damaged = (run.counts.get(name, 0) for name in ("quarantined", "read", "files_damaged"))
-    allowed = monitor.conversations.max_bad_share * read if monitor.conversations else 0
-    if bad <= allowed and not damaged:
+    """What of the night's conversations is missing: unreadable lines, cut files, lines still to come."""
+    if monitor.conversations is None:
         return None
-    first = store.quarantine(run.eval_run_id, limit=1)
-    example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
-    lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
-    return f"{bad} of {read} lines could not be read{lost}{example}"
+    problems = []
+    bad, read, damaged = (run.counts.get(name, 0) for name in ("quarantined", "read", "files_damaged"))
+    if damaged or bad > monitor.conversations.max_bad_share * read:
+        first = store.quarantine(run.eval_run_id, limit=1)
+        example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
+        lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
+        problems.append(f"{bad} of {read} lines could not be read{lost}{example}")
+    if not run.counts.get("in_window"):
+        problems.append(f"no conversations of this day in {run.counts.get('files', 0)} files")
+    if early := run.counts.get("minutes_early", 0):
+        problems.append(
+            f"read {early} minutes before the day's last lines are due (lateness_hours): run the night again"
+        )
+    return "\n".join(problems) or None
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:

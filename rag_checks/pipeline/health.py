@@ -4,8 +4,7 @@ import asyncio
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_checks.alerts.slack import sender_from_env
 from rag_checks.bots import open_bot
@@ -14,14 +13,24 @@ from rag_checks.intake.sources import find_files
 from rag_checks.judge import check as check_judge
 from rag_checks.judge import open_judge
 from rag_checks.monitor import Monitor
-from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets
+from rag_checks.monitor_files import (
+    find_monitor_files,
+    load_monitor,
+    missing_secrets,
+    monitor_file,
+    same_names,
+)
 from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 STALE_AFTER = timedelta(hours=36)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -42,12 +51,11 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
     """Look at the store, then at every monitor (or one): its file, secrets, sources, judge, bot and Slack."""
     now = now or datetime.now(UTC)
     checks = [_store(settings)]
+    try:
+        paths = [monitor_file(settings.monitors, name)] if name else find_monitor_files(settings.monitors)
+    except ConfigError as error:
+        return [*checks, Check("monitors", "bad", str(error))]
     missing = lacking()
-    if name is not None:
-        suffix = Path(name).suffix
-        paths = [Path(name) if suffix in {".yaml", ".yml"} else settings.monitors / f"{name}.yaml"]
-    else:
-        paths = find_monitor_files(settings.monitors)
     if not paths:
         checks.append(
             Check(
@@ -60,15 +68,17 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
     elif missing:
         detail = f"light install, without {', '.join(missing)}: it grades files, nights cannot be run"
         checks.append(Check("installation", "bad", detail, MONITOR_EXTRA))
+    names: dict[Path, str] = {}
     for path in paths:
         try:
             monitor = load_monitor(path, settings.environ)
         except ConfigError as error:
-            checks.append(Check(str(path), "bad", "cannot be read", str(error)))
+            checks.append(Check(str(path), "bad", "cannot be used", str(error)))
             continue
+        names[path] = monitor.monitor
         checks.append(Check(monitor.monitor, "ok", f"{path} is valid"))
         checks.extend(_monitor(monitor, settings, now))
-    return checks
+    return [*checks, *(Check("monitors", "bad", problem) for problem in same_names(names))]
 
 
 def _store(settings: Settings) -> Check:
@@ -119,10 +129,10 @@ def _conversations(monitor: Monitor, now: datetime) -> Check:
     if spec is None:
         return Check(subject, "note", "none configured: only the golden set is graded")
     try:
-        files = find_files(spec.path, monitor.directory, since=datetime.fromtimestamp(0, UTC)).paths
-    except RagChecksError as error:
+        files = find_files(spec.path, monitor.directory, since=_LONG_AGO).paths
+        newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
+    except (RagChecksError, OSError) as error:
         return Check(subject, "bad", str(error), "correct conversations.path")
-    newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
     detail = f"{len(files)} files, newest written {newest:%Y-%m-%d %H:%M} UTC"
     if now - newest > STALE_AFTER:
         return Check(subject, "note", detail, "nothing new for over 36 hours: is the export still running?")

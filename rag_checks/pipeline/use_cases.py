@@ -5,7 +5,7 @@ from rag_checks.pipeline.deliver import alert, alert_broken, report
 from rag_checks.pipeline.files import evaluate_file
 from rag_checks.pipeline.grade import evaluate_shard, reconcile
 from rag_checks.pipeline.health import doctor
-from rag_checks.pipeline.plan import plan_for_dag_run, plan_night
+from rag_checks.pipeline.plan import asks_live, plan_for_dag_run, plan_night
 from rag_checks.pipeline.run import run_night
 from rag_checks.pipeline.runs import find_run
 from rag_checks.pipeline.summary import summarise
@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "alert",
     "alert_broken",
+    "asks_live",
     "check",
     "doctor",
     "evaluate_file",

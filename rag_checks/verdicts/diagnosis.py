@@ -29,9 +29,9 @@ def failing_share(history: Iterable[ScoreRow], monitor: Monitor, night: date) ->
     taken from them, never a number that is compared.
     """
     marks: dict[tuple[date, str], dict[str, Mark]] = defaultdict(dict)
-    begin = monitor.baseline_from or ""
+    begin = monitor.baseline_from or date.min
     for row in history:
-        if row.source == "golden" and row.night < night and row.night.isoformat() >= begin:
+        if row.source == "golden" and row.night < night and row.night >= begin:
             usable = row.value if outcome(row) == ScoreStatus.OK else None
             marks[row.night, row.item_id][row.metric] = Mark(row.status, usable)
     nights = set(sorted({when for when, _ in marks})[: monitor.baseline_nights])
@@ -92,11 +92,11 @@ class _Releases:
     """Which releases the baseline knew, and when each appeared."""
 
     def __init__(self, history: Iterable[ScoreRow], monitor: Monitor) -> None:
-        begin = monitor.baseline_from or ""
+        begin = monitor.baseline_from or date.min
         seen: dict[date, set[str]] = defaultdict(set)
         self.first: dict[str, date] = {}
         for row in history:
-            if row.night.isoformat() >= begin and row.release is not None:
+            if row.night >= begin and row.release is not None:
                 seen[row.night].add(row.release)
                 self.first[row.release] = min(row.night, self.first.get(row.release, row.night))
         pinned = sorted(seen)[: monitor.baseline_nights]
