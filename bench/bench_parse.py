@@ -4,7 +4,7 @@
 
 Airflow parses every DAG file again and again. Each is loaded in a fresh process, with the demo monitor; what
 it imports from Airflow is imported before the clock starts. Target: under 2 s a file. `evaluate` imports what
-the light install brings; target: under 0.5 s of CPU, as other processes lengthen the wall time. Medians count.
+the light install brings; target: under 0.5 s of CPU, as other processes lengthen wall time. Medians count.
 """
 
 import argparse
