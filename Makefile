@@ -57,9 +57,8 @@ check: $(INSTALLED) ## linters, types, layers
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(INSTALLED) ## throughput and cost of the harness, as ratios within one run
-	$(BIN)/python bench/bench_sampling.py
-	$(BIN)/python bench/bench_judge.py
+bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
+	@$(BIN)/python bench/run.py
 
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
