@@ -11,7 +11,6 @@ PORT ?= 8080
 # Airflow lives inside the checkout and never sees the user's own home.
 export AIRFLOW_HOME := $(CURDIR)/.airflow
 export AIRFLOW__CORE__DAGS_FOLDER := $(CURDIR)/dags
-export AIRFLOW__CORE__PLUGINS_FOLDER := $(CURDIR)/plugins
 export AIRFLOW__CORE__LOAD_EXAMPLES := False
 export AIRFLOW__API__HOST := 127.0.0.1
 export AIRFLOW__API__PORT := $(PORT)
@@ -24,14 +23,17 @@ export RAG_CHECKS_POOL := rag_checks_judge
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(VENV)/installed: constraints.txt pyproject.toml
+# The stamp names the checkout's path: an environment that was moved with it has the old path in its scripts.
+INSTALLED := $(VENV)/installed-$(shell printf %s "$(CURDIR)" | cksum | cut -d' ' -f1)
+
+$(INSTALLED): constraints.txt pyproject.toml
 	@PYTHON=$(PYTHON) scripts/install.sh $(VENV)
 	@touch $@
 
 .PHONY: install
-install: $(VENV)/installed ## virtual environment with everything, from constraints.txt
+install: $(INSTALLED) ## virtual environment with everything, from constraints.txt
 
-$(AIRFLOW_HOME)/ready: $(VENV)/installed
+$(AIRFLOW_HOME)/ready: $(INSTALLED)
 	@PATH=$(BIN):$$PATH scripts/prepare-airflow.sh
 	@touch $@
 
@@ -44,25 +46,25 @@ up: $(AIRFLOW_HOME)/ready ## Airflow on 127.0.0.1 with the demo DAGs
 	@PATH=$(BIN):$$PATH scripts/up.sh
 
 .PHONY: test
-test: $(VENV)/installed ## the test suite
+test: $(INSTALLED) ## the test suite
 	@$(BIN)/python -m pytest -q $(ARGS)
 
 .PHONY: check
-check: $(VENV)/installed ## linters, types, layers
+check: $(INSTALLED) ## linters, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(VENV)/installed ## throughput and cost of the harness, as ratios within one run
+bench: $(INSTALLED) ## throughput and cost of the harness, as ratios within one run
 	$(BIN)/python bench/bench_sampling.py
 	$(BIN)/python bench/bench_judge.py
 
 .PHONY: constraints
-constraints: ## pin the tested set again (needs uv)
+constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \
-		--no-emit-index-url --extra dev pyproject.toml -o constraints.txt
+		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o constraints.txt
 
 .PHONY: clean
 clean: ## remove the virtual environment, the Airflow home and the demo's data

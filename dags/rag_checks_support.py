@@ -24,11 +24,11 @@ DEFAULTS = {"retries": 2, "retry_delay": timedelta(seconds=30), "retry_exponenti
 
 def step(name: str, file: str, *args: Any, **options: Any) -> Any:
     """Call one use case for a monitor file; permanent errors fail the task at once, others are retried."""
-    from rag_checks import pipeline
+    from rag_checks.pipeline import use_cases
 
     try:
         settings = Settings.from_env(environment())
-        return getattr(pipeline, name)(settings.monitor(file), settings, *args, **options)
+        return getattr(use_cases, name)(settings.monitor(file), settings, *args, **options)
     except PermanentError as error:
         raise AirflowFailException(str(error)) from error
 

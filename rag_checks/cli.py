@@ -1,7 +1,8 @@
 """The command `rag-checks`: thin, every command is one call into rag_checks.pipeline.
 
-Exit codes: 0 all well; 1 a target is missed or a check failed; 2 something a person must fix
-(configuration, key, file); 3 try again later (judge, bot, Slack or database down).
+Exit codes: 0 all well; 1 a target is missed or cannot be judged for lack of data, or a check failed;
+2 something a person must fix (configuration, key, file); 3 try again later (judge, Slack or database down).
+Where two apply the later one is given: a night with the judge down has no data, and 3 says why.
 """
 
 import json
@@ -14,7 +15,15 @@ import typer
 from rich.console import Console
 
 from rag_checks import __version__
-from rag_checks.errors import ConfigError, RagChecksError, TransientError
+from rag_checks.errors import (
+    ConfigError,
+    DeliveryUncertain,
+    RagChecksError,
+    SlackRejected,
+    SlackUnavailable,
+    TransientError,
+)
+from rag_checks.progress import showing_progress
 
 EXIT_QUALITY, EXIT_FIX, EXIT_LATER = 1, 2, 3
 
@@ -47,6 +56,10 @@ def main() -> None:
     except RagChecksError as error:
         err.print(f"error: {error}", style="red", markup=False)
         sys.exit(EXIT_LATER if isinstance(error, TransientError) else EXIT_FIX)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        err.print(f"error: {place}{error.strerror or error}", style="red", markup=False)
+        sys.exit(EXIT_FIX)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("rag_checks"):
             raise
@@ -80,33 +93,54 @@ def run(
         str | None, typer.Option(help="Day to grade, YYYY-MM-DD in the monitor's zone; default: yesterday.")
     ] = None,
     backfill: Annotated[bool, typer.Option(help="Grade logged turns only; never alert.")] = False,
-    ask_bot: Annotated[bool, typer.Option(help="Ask the golden questions live.")] = True,
+    ask_bot: Annotated[
+        bool | None,
+        typer.Option("--ask-bot/--no-ask-bot", help="Ask the golden questions; default: last night only."),
+    ] = None,
     alert: Annotated[bool, typer.Option(help="Tell the owning team.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
-    from rag_checks import pipeline  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    _require_monitor_extra()
+    from rag_checks.pipeline.plan import asks_live  # noqa: PLC0415 - `--help` must not wait for the pipeline
+    from rag_checks.pipeline.run import run_night  # noqa: PLC0415
+    from rag_checks.pipeline.runs import nightly_run_id  # noqa: PLC0415
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
-    day = _day(night) or datetime.now(loaded.zone).date() - timedelta(days=1)
-    with err.status("starting") as status:
-        result = pipeline.run_night(
-            loaded,
-            settings,
-            day,
-            backfill=backfill,
-            ask_bot=ask_bot and not backfill,
-            wanted_alert="auto" if alert else "no",
-            step=status.update,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
-        )
-    summary, _ = pipeline.summarise(loaded, settings, result.run.eval_run_id)
+    today = datetime.now(loaded.zone).date()
+    day = _day(night) or today - timedelta(days=1)
+    if day > today:
+        raise ConfigError(f"{day} has not come yet in {loaded.time_zone}", key="--night")
+    if ask_bot is None:
+        ask_bot = asks_live(loaded, day, backfill=backfill)
+    files, message = None, None
+    problem: RagChecksError | None = None
+    with showing_progress(err) as step:
+        try:
+            result = run_night(
+                loaded,
+                settings,
+                day,
+                backfill=backfill,
+                ask_bot=ask_bot,
+                wanted_alert="auto" if alert else "no",
+                step=step,
+                progress=step.count,
+            )
+            files, message, problem = result.report, result.message, result.outage
+        except (SlackUnavailable, SlackRejected, DeliveryUncertain) as error:
+            problem = error  # telling comes last: what there is to tell is stored, and shown here
+    summary, _ = summarise(loaded, settings, nightly_run_id(loaded.monitor, day))
     if as_json:
-        _print_json(run_json(summary, result.report, result.message))
+        _print_json(run_json(summary, files, message))
     else:
-        print_run(out, summary, result.report, result.message)
+        print_run(out, summary, files, message)
+    if problem is not None:
+        raise problem
     raise typer.Exit(_exit_code(summary.level))
 
 
@@ -117,14 +151,18 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of a stored run again, and show its verdicts."""
-    from rag_checks import pipeline  # noqa: PLC0415
+    _require_monitor_extra()
+    from rag_checks.pipeline.deliver import report as write_report  # noqa: PLC0415
+    from rag_checks.pipeline.runs import find_run  # noqa: PLC0415
+    from rag_checks.pipeline.summary import summarise  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_run, run_json  # noqa: PLC0415
 
-    settings = pipeline.Settings.from_env()
+    settings = Settings.from_env()
     loaded = settings.monitor(monitor)
-    eval_run_id = pipeline.find_run(loaded, settings, _day(night))
-    files = pipeline.report(loaded, settings, eval_run_id)
-    summary, _ = pipeline.summarise(loaded, settings, eval_run_id)
+    eval_run_id = find_run(loaded, settings, _day(night))
+    files = write_report(loaded, settings, eval_run_id)
+    summary, _ = summarise(loaded, settings, eval_run_id)
     if as_json:
         _print_json(run_json(summary, files, None))
     else:
@@ -134,7 +172,9 @@ def report(
 
 @app.command()
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="JSONL, CSV or Parquet of items with answers.")],
+    file: Annotated[
+        Path, typer.Argument(help="JSONL, JSON array, CSV or Parquet of questions with answers.")
+    ],
     metrics: Annotated[str, typer.Option(help="Comma-separated; default: all that apply.")] = "",
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. reference=gold; repeatable.")
@@ -143,7 +183,7 @@ def evaluate(
         str | None, typer.Option(help="Column with people's labels (true/false): prints agreement.")
     ] = None,
     judge: Annotated[str, typer.Option(help="offline, or a model name at OPENAI_BASE_URL.")] = "offline",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows that can be read.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write scores as JSONL.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -151,7 +191,7 @@ def evaluate(
     from rag_checks.pipeline.files import evaluate_file  # noqa: PLC0415
     from rag_checks.terminal import print_file  # noqa: PLC0415
 
-    with err.status("grading") as status:
+    with showing_progress(err) as step:
         result = evaluate_file(
             file,
             metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
@@ -160,14 +200,14 @@ def evaluate(
             judge_name=judge,
             limit=limit,
             output=output,
-            progress=lambda done, total: status.update(f"grading {done}/{total}"),
+            progress=step.count,
         )
     if as_json:
         _print_json(result.as_json())
     else:
         print_file(out, result)
-    if not result.cases:
-        raise typer.Exit(EXIT_FIX)
+    if result.error is not None:
+        raise result.error
 
 
 @app.command()
@@ -195,28 +235,42 @@ def config_check(
     ] = None,
 ) -> None:
     """Check monitor files; every mistake is named with file, line, key and fix."""
-    from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets  # noqa: PLC0415
+    from rag_checks.monitor_files import (  # noqa: PLC0415
+        find_monitor_files,
+        load_monitor,
+        missing_secrets,
+        same_names,
+    )
     from rag_checks.settings import Settings  # noqa: PLC0415
 
     settings = Settings.from_env()
+    if not files and not settings.monitors.is_dir():
+        raise ConfigError(
+            "no such folder; set RAG_CHECKS_MONITORS, or name files or folders", file=str(settings.monitors)
+        )
     paths: list[Path] = []
     for place in files or [settings.monitors]:
         paths += find_monitor_files(place) if place.is_dir() else [place]
     if not paths:
         raise ConfigError("no monitor files found", file=str(files[0] if files else settings.monitors))
     broken = False
-    for path in paths:
+    names: dict[Path, str] = {}
+    for path in dict.fromkeys(paths):
         try:
             loaded = load_monitor(path, settings.environ)
         except ConfigError as error:
             broken = True
             err.print(str(error), style="red", markup=False)
             continue
+        names[path] = loaded.monitor
         missing = missing_secrets(loaded, settings.environ)
         for secret in missing:
             err.print(f"{path}: {secret}", style="yellow", markup=False)
         broken = broken or bool(missing)
         out.print(f"{path}: {loaded.monitor}: " + ("secrets missing" if missing else "ok"), markup=False)
+    for problem in same_names(names):
+        broken = True
+        err.print(problem, style="red", markup=False)
     raise typer.Exit(EXIT_FIX if broken else 0)
 
 
@@ -253,7 +307,9 @@ def db_status() -> None:
     from rag_checks.store import head_revision, schema_revision  # noqa: PLC0415
 
     have, want = schema_revision(Settings.from_env().store_url), head_revision()
-    out.print(f"schema {have or 'empty'}, this version needs {want}")
+    newer = have is not None and have > want
+    fix = "install the version that wrote it" if newer else "run: rag-checks db upgrade"
+    out.print(f"schema {have or 'empty'}, this version needs {want}" + ("" if have == want else f"; {fix}"))
     raise typer.Exit(0 if have == want else EXIT_FIX)
 
 
@@ -262,11 +318,12 @@ def demo_history(
     defect: Annotated[bool, typer.Option(help="Deploy the release with the real defect.")] = True,
 ) -> None:
     """Write the demo bot's logs and run every night before the shown one; nights already done are kept."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import load_history  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
 
-    with err.status("starting") as status:
-        history = load_history(Settings.from_env(), defect=defect, progress=status.update)
+    with showing_progress(err) as step:
+        history = load_history(Settings.from_env(), defect=defect, progress=step)
     out.print(
         f"Demo history: {history.nights_run} nights graded now, {history.nights_kept} were there already."
     )
@@ -283,6 +340,7 @@ def demo_night() -> None:
 @demo_app.command("show")
 def demo_show() -> None:
     """Show what the demo's night found, and what to do next."""
+    _require_monitor_extra()
     from rag_checks.pipeline.demo import shown_night  # noqa: PLC0415
     from rag_checks.settings import Settings  # noqa: PLC0415
     from rag_checks.terminal import print_next_steps, print_run  # noqa: PLC0415
@@ -292,11 +350,19 @@ def demo_show() -> None:
     print_next_steps(out)
 
 
+def _require_monitor_extra() -> None:
+    """Before anything else is imported: those imports are what would fail."""
+    from rag_checks.pipeline.extras import require_monitor_extra  # noqa: PLC0415
+
+    require_monitor_extra()
+
+
 def _day(text: str | None) -> date | None:
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
+        # Python also takes 20260310 and 2026-W10-2, which nobody means.
+        return datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
     except ValueError as error:
         raise ConfigError(f"{text!r} is not a day; write YYYY-MM-DD", key="--night") from error
 

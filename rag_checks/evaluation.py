@@ -91,7 +91,7 @@ async def evaluate(
                 group.create_task(worker(queue))
     except TimeoutError:
         outcome.left = len(cases) - outcome.graded - outcome.skipped
-        outcome.error = JudgeUnavailable(
+        outcome.error = outcome.error or JudgeUnavailable(
             f"the run's deadline of {deadline_s:.0f} s passed, {outcome.left} of {len(cases)} cases ungraded"
         )
     work.settle()
@@ -183,3 +183,16 @@ class _Work:
 
 def _no_answer(kind: str, message: str) -> Response:
     return Response(response=None, error=message, error_kind=kind, answered_at=datetime.now(UTC))
+
+
+def not_graded(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
+    """The score of a case that nobody reached: it stays in every count, as a failure (P1)."""
+    return Score(
+        eval_run_id=eval_run_id,
+        case_id=case.case_id,
+        metric=metric.name,
+        metric_version=metric.version,
+        status=ScoreStatus.JUDGE_ERROR,
+        reason=f"not graded: {problem or 'no task reached this case'}",
+        evidence={"error_kind": "not_graded"},
+    )

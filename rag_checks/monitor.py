@@ -1,5 +1,6 @@
 """The monitor file: what one YAML file says about one bot under watch."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,6 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rag_checks.records import Language, Source, content_hash
+
+_CRON_WORDS = {"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
+_CRON_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
+_CRON_PART = re.compile(r"(\*|\d+(-\d+)?|[A-Za-z]{3}(-[A-Za-z]{3})?)(/[1-9]\d*)?|[Ll?]|\d+#\d")
 
 
 class Section(BaseModel):
@@ -198,7 +203,7 @@ class Monitor(Section):
     shards: int = Field(2, ge=1, le=64, description="Parallel evaluation tasks.")
     run_deadline_minutes: float = Field(60, gt=0)
     baseline_nights: int = Field(14, ge=3, le=60, description="The first healthy nights, pinned.")
-    baseline_from: str | None = Field(
+    baseline_from: date | None = Field(
         None, description="ISO date the baseline starts at; default: the first night."
     )
 
@@ -210,6 +215,22 @@ class Monitor(Section):
     @classmethod
     def _known_zone(cls, value: str) -> str:
         return check_zone(value)
+
+    @field_validator("schedule")
+    @classmethod
+    def _is_cron(cls, value: str | None) -> str | None:
+        return None if value is None else check_cron(value)
+
+    @model_validator(mode="after")
+    def _targets_fit(self) -> "Monitor":
+        seen = set()
+        for target in self.targets:
+            if self.metrics and target.metric not in self.metrics:
+                raise ValueError(f"targets: {target.metric} is not among the metrics; add it there")
+            if (target.metric, target.source) in seen:
+                raise ValueError(f"targets: {target.metric} has two targets for the same source; keep one")
+            seen.add((target.metric, target.source))
+        return self
 
     @property
     def zone(self) -> ZoneInfo:
@@ -239,6 +260,23 @@ class Monitor(Section):
         if own is None:
             return target
         return target.model_copy(update=own.model_dump(exclude_unset=True))
+
+
+def check_cron(text: str) -> str:
+    """The schedule, when it is a cron expression of five fields or a word like @daily. Raises ValueError."""
+    if text in _CRON_WORDS:
+        return text
+    fields = text.split()
+    if len(fields) != len(_CRON_FIELDS):
+        raise ValueError(f"{text!r} has {len(fields)} fields; cron has minute, hour, day, month, weekday")
+    for field, (name, low, high) in zip(fields, _CRON_FIELDS, strict=True):
+        for part in field.split(","):
+            if not _CRON_PART.fullmatch(part):
+                raise ValueError(f"{part!r} is no cron {name}")
+            numbers = [int(number) for number in re.findall(r"\d+", part.partition("/")[0])]
+            if any(not low <= number <= high for number in numbers):
+                raise ValueError(f"{part!r}: the {name} lies between {low} and {high}")
+    return text
 
 
 def check_zone(name: str) -> str:

@@ -4,6 +4,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,10 +13,17 @@ from pydantic import BaseModel, ValidationError
 
 from rag_checks import metrics
 from rag_checks.errors import ConfigError, MissingSecret
+from rag_checks.intake.formats import known_formats
 from rag_checks.monitor import HttpBot, Monitor, OpenAIJudge, Section
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NAME = re.compile(r"""^monitor:\s*["']?(\w+)""", re.MULTILINE)
 _OPENAI = "https://api.openai.com/v1"
+
+
+# Secrets and what connections provide: the bot and the judge fill these in when they are opened, so that no
+# secret is in the configuration and DAGs can be read without any connection.
+_FILLED_LATE = {("bot", "headers"), ("bot", "url"), ("judge", "extra_headers")}
 
 
 class _Lines(dict[tuple[str | int, ...], int]):
@@ -44,6 +52,7 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
         problems.extend(_describe(error, path, lines))
     if monitor is not None:
         problems.extend(_unknown_metrics(monitor, path, lines))
+        problems.extend(_unknown_format(monitor, path, lines))
     if problems or monitor is None:
         raise ConfigError("\n".join(problems))
     return monitor
@@ -52,6 +61,34 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
 def find_monitor_files(folder: Path) -> list[Path]:
     """The monitor files of a folder, sorted by name."""
     return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
+def monitor_file(folder: Path, name_or_path: str) -> Path:
+    """The file behind a path, or behind a monitor's name: the file called so, or else the one that says so.
+
+    Raises ConfigError naming the monitors there are.
+    """
+    if Path(name_or_path).suffix in {".yaml", ".yml"}:
+        return Path(name_or_path)
+    known = {path: _name_in(path) for path in find_monitor_files(folder)}
+    for path, name in known.items():
+        if name_or_path in (path.stem, name):
+            return path
+    if not known:
+        where = f"there are no monitor files in {folder}; set RAG_CHECKS_MONITORS, or give the path of a file"
+        raise ConfigError(f"no monitor {name_or_path!r}: {where}")
+    names = list(dict.fromkeys(known.values()))
+    raise ConfigError(f"no monitor {name_or_path!r} in {folder}{_suggest(name_or_path, names)}")
+
+
+def same_names(monitors: Mapping[Path, str]) -> list[str]:
+    """What to say about monitors of one name: their runs would overwrite each other."""
+    first: dict[str, Path] = {}
+    return [
+        f"{path}: monitor: {name!r} is the name of {first[name]} too; names must differ"
+        for path, name in monitors.items()
+        if first.setdefault(name, path) != path
+    ]
 
 
 def missing_secrets(monitor: Monitor, environ: Mapping[str, str] = os.environ) -> list[MissingSecret]:
@@ -69,11 +106,13 @@ def missing_secrets(monitor: Monitor, environ: Mapping[str, str] = os.environ) -
                 )
             )
     if isinstance(monitor.bot, HttpBot):
-        for header, value in monitor.bot.headers.items():
+        places = {"bot.url": monitor.bot.url}
+        places |= {f"bot.headers.{header}": value for header, value in monitor.bot.headers.items()}
+        for key, value in places.items():
             missing.extend(
                 MissingSecret(
                     f"set {name} in the environment or the Airflow connection rag_checks_bot",
-                    key=f"bot.headers.{header}",
+                    key=key,
                 )
                 for name in _VARIABLE.findall(value)
                 if not environ.get(name)
@@ -88,6 +127,15 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
+def _name_in(path: Path) -> str:
+    """The monitor's name as its file says, well-formed or not; the file's name where that cannot be told."""
+    try:
+        found = _NAME.search(path.read_text(encoding="utf-8-sig", errors="replace"))
+    except OSError:
+        return path.stem
+    return found.group(1) if found else path.stem
+
+
 def _read_yaml(path: Path) -> tuple[dict[str, Any], _Lines]:
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -95,15 +143,23 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], _Lines]:
         raise ConfigError("no such file", file=str(path)) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"not YAML: {error}", file=str(path)) from error
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}: " if mark else ""
+        raise ConfigError(f"{place}not YAML: {getattr(error, 'problem', error)}", file=str(path)) from error
     if not isinstance(data, dict) or not isinstance(root, yaml.MappingNode):
         raise ConfigError("expected `key: value` lines at the top level", file=str(path))
     lines = _Lines()
-    for duplicate in _index(root, (), lines):
+    try:
+        duplicate = next(_index(root, (), lines), None)
+    except RecursionError as error:
+        raise ConfigError("an alias contains itself, or it is nested too deeply", file=str(path)) from error
+    if duplicate is not None:
         raise ConfigError(
             f"line {lines[duplicate]}: given twice; keep one",
             file=str(path),
@@ -137,12 +193,14 @@ def _expand(
     lines: _Lines,
     problems: list[str],
 ) -> Any:
-    if path[:2] == ("bot", "headers"):
+    if path[:2] in _FILLED_LATE:
         return value
     if isinstance(value, dict):
         return {k: _expand(v, (*path, str(k)), environ, file, lines, problems) for k, v in value.items()}
     if isinstance(value, list):
         return [_expand(v, (*path, i), environ, file, lines, problems) for i, v in enumerate(value)]
+    if isinstance(value, date):  # YAML reads 2026-03-01 without quotes as a date; all our dates are texts
+        return value.isoformat()
     if not isinstance(value, str):
         return value
 
@@ -220,6 +278,15 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[st
         if name not in metrics.names():
             suggestion = _suggest(name, metrics.names())
             yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
+
+
+def _unknown_format(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
+    known = ("auto", *known_formats())
+    if monitor.conversations is not None and monitor.conversations.format not in known:
+        place = ("conversations", "format")
+        given = monitor.conversations.format
+        wrong = f"unknown format {given!r}{_suggest(given, known)}"
+        yield f"{file}:{lines.near(place)}: {_dotted(place)}: {wrong}"
 
 
 def _suggest(given: str, known: Sequence[str]) -> str:

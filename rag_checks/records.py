@@ -164,8 +164,17 @@ class JudgeIdentity(Record):
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits over all of the above; scores with different fingerprints are different series."""
+        """12 hex digits over all of the above."""
         return content_hash(self.model_dump(mode="json"))[:12]
+
+    @property
+    def series(self) -> str:
+        """12 hex digits; scores of different series are never compared.
+
+        The system fingerprint is left out: endpoints change it with every deployment of their own, and a
+        series that breaks each time would never have a baseline. Canaries notice a judge that moves.
+        """
+        return content_hash(self.model_dump(mode="json", exclude={"system_fingerprint"}))[:12]
 
 
 class Usage(Record):
@@ -402,7 +411,7 @@ def score_rows(cases: Mapping[str, Case], scores: Iterable[Score], night: date =
                 source=case.source,
                 metric=score.metric,
                 metric_version=score.metric_version,
-                judge=score.judge.fingerprint if score.judge else None,
+                judge=score.judge.series if score.judge else None,
                 intent=case.intent,
                 value=score.value,
                 status=score.status,

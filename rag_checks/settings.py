@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_checks.monitor import Monitor
-from rag_checks.monitor_files import load_monitor
+from rag_checks.monitor_files import load_monitor, monitor_file
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,4 @@ class Settings:
 
     def monitor(self, name_or_path: str) -> Monitor:
         """A monitor by file path or by name in the monitors folder. Raises ConfigError."""
-        path = Path(name_or_path)
-        if path.suffix not in {".yaml", ".yml"}:
-            path = self.monitors / f"{name_or_path}.yaml"
-        return load_monitor(path, self.environ)
+        return load_monitor(monitor_file(self.monitors, name_or_path), self.environ)

@@ -1,6 +1,6 @@
 """What the command line shows of a run, a graded file and a check-up."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -8,10 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from rag_checks.alerts.terminal import as_terminal
-from rag_checks.pipeline.deliver import ReportFiles
-from rag_checks.pipeline.files import FileResult
-from rag_checks.pipeline.health import Check
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
+
+# Each command's own part of the pipeline is loaded by that command: what is shown here only names it.
+if TYPE_CHECKING:
+    from rag_checks.pipeline.deliver import ReportFiles
+    from rag_checks.pipeline.files import FileResult
+    from rag_checks.pipeline.health import Check
 
 _STYLE = {
     Level.OK: "green",
@@ -24,7 +27,7 @@ _ORDER = [Level.FAIL, Level.NO_DATA, Level.JUDGE_CHANGED, Level.WATCH, Level.OK]
 
 
 def print_run(
-    out: Console, summary: RunSummary, files: ReportFiles | None, message: OutboxMessage | None
+    out: Console, summary: RunSummary, files: "ReportFiles | None", message: OutboxMessage | None
 ) -> None:
     """Table of metrics, where it broke, the message and the report's path."""
     run = summary.run
@@ -42,7 +45,7 @@ def print_run(
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
         out.print(f"[dim]offline judge (string features, no model); {escape(summary.judge_note)}[/]")
-    out.print(_verdict_table(summary.verdicts))
+    _print_verdicts(out, summary.verdicts)
     if summary.findings:
         out.print("[bold]Where it broke[/]")
         for finding in summary.findings:
@@ -67,7 +70,9 @@ def print_next_steps(out: Console) -> None:
     )
 
 
-def run_json(summary: RunSummary, files: ReportFiles | None, message: OutboxMessage | None) -> dict[str, Any]:
+def run_json(
+    summary: RunSummary, files: "ReportFiles | None", message: OutboxMessage | None
+) -> dict[str, Any]:
     """The same for machines."""
     return {
         "run": summary.run.model_dump(mode="json"),
@@ -75,12 +80,13 @@ def run_json(summary: RunSummary, files: ReportFiles | None, message: OutboxMess
         "verdicts": [verdict.model_dump(mode="json") for verdict in summary.verdicts],
         "findings": [finding.model_dump(mode="json") for finding in summary.findings],
         "usage": summary.usage.model_dump(),
+        "judge_note": summary.judge_note,
         "report": str(files.html) if files else None,
         "message": {"id": message.message_id, "state": message.state} if message else None,
     }
 
 
-def print_file(out: Console, result: FileResult) -> None:
+def print_file(out: Console, result: "FileResult") -> None:
     """Means with interval and coverage, agreement with labels, and what could not be read."""
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("metric", "mean", "95 % interval", "scored", "failed", "not applicable"):
@@ -115,7 +121,7 @@ def print_file(out: Console, result: FileResult) -> None:
         out.print(problem, markup=False, style="yellow")
 
 
-def print_doctor(out: Console, checks: list[Check]) -> None:
+def print_doctor(out: Console, checks: "list[Check]") -> None:
     """One line a check, with the fix where one is needed."""
     marks = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "bad": "[red]✗[/]"}
     for check in checks:
@@ -124,23 +130,34 @@ def print_doctor(out: Console, checks: list[Check]) -> None:
             out.print(f"    → {check.fix}", markup=False)
 
 
-def _verdict_table(verdicts: tuple[Verdict, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("metric", "series", "value", "95 % interval", "scored", "target", "baseline", "verdict"):
-        table.add_column(column, justify="left" if column in {"metric", "series", "verdict"} else "right")
-    for verdict in sorted(verdicts, key=lambda v: _ORDER.index(v.level)):
-        series = verdict.source if verdict.slice == "all" else f"{verdict.source}, {verdict.slice}"
-        table.add_row(
-            verdict.metric,
-            series,
-            _number(verdict.value),
-            _interval(verdict.low, verdict.high),
-            f"{verdict.n_ok}/{verdict.n_total}",
-            _number(verdict.minimum),
-            _number(verdict.baseline),
-            _styled(verdict.level),
+def _print_verdicts(out: Console, verdicts: tuple[Verdict, ...]) -> None:
+    """One table a series, worst metric first, its outstanding intents under it; fits 80 columns."""
+    for source, title in (("golden", "Golden set"), ("production", "Conversations")):
+        rows = [verdict for verdict in verdicts if verdict.source == source]
+        if not rows:
+            continue
+        table = Table(
+            box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
         )
-    return table
+        for column in ("metric", "value", "interval", "scored", "target", "baseline", "verdict"):
+            left = column in {"metric", "verdict"}
+            table.add_column(column, justify="left" if left else "right", no_wrap=True)
+        metrics = {verdict.metric: _ORDER.index(verdict.level) for verdict in rows if verdict.slice == "all"}
+        order = sorted(
+            rows, key=lambda v: (metrics.get(v.metric, 0), v.metric, v.slice != "all", _ORDER.index(v.level))
+        )
+        for verdict in order:
+            whole = verdict.slice == "all"
+            table.add_row(
+                escape(verdict.metric if whole else f"└ {verdict.slice.removeprefix('intent:')}"),
+                _number(verdict.value),
+                _interval(verdict.low, verdict.high),
+                f"{verdict.n_ok}/{verdict.n_total}",
+                _number(verdict.minimum),
+                _number(verdict.baseline),
+                _styled(verdict.level),
+            )
+        out.print(table)
 
 
 def _fate(message: OutboxMessage) -> str:

@@ -10,7 +10,7 @@ import signal
 import sys
 from datetime import date, datetime
 
-from rag_checks import pipeline
+from rag_checks.pipeline import use_cases as pipeline
 
 
 def main() -> None:

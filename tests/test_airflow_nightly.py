@@ -15,7 +15,7 @@ import pytest
 from fake_openai import FakeOpenAI
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks import pipeline
+from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.records import Level, OutboxMessage, ScoreStatus
 from rag_checks.store import Store
 

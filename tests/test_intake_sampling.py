@@ -17,6 +17,7 @@ samples = st.builds(
 
 
 def filled(turns: Iterable[tuple[int, str]], sample: Sample, *, spare: int = 0) -> BottomK[str, str]:
+    """The structure after adding all turns."""
     key = key_of(sample.seed)
     bottom: BottomK[str, str] = BottomK(sample.size + spare, lambda turn: turn)
     for turn, stratum in turns:
@@ -25,6 +26,7 @@ def filled(turns: Iterable[tuple[int, str]], sample: Sample, *, spare: int = 0) 
 
 
 def drawn(bottom: BottomK[str, str], sample: Sample) -> Draw[str]:
+    """The sample, which must be exact."""
     draw = bottom.draw(sample)
     assert draw is not None
     return draw
@@ -134,7 +136,7 @@ def test_the_weighted_mean_is_unbiased_although_bad_cases_are_oversampled(salt: 
 
 
 def test_the_weighted_mean_is_unbiased_within_strata() -> None:
-    """Over 400 seeds the mean error of a score unrelated to the strata is within four standard errors of 0."""
+    """Over 400 seeds the mean error of an unrelated score is within four standard errors of 0."""
     rng = random.Random(3)
     turns = {turn: STRATA[turn % 4] for turn in range(600)}
     score = {f"t{turn}": rng.random() for turn in turns}
@@ -153,5 +155,5 @@ def test_numbers_depend_on_seed_and_id_only() -> None:
     """The published rule: the first 64 bits of SHA-256 over seed, 0x1F and id."""
     key = key_of("rag-checks")
     assert number_of(key, "t1") == 0xF4852A0C8B4C9F72
-    assert numbers_of(key, ["a", "b"]) == (number_of(key, "a"), number_of(key, "b"))
+    assert numbers_of(key, ["a", "b"]) == [number_of(key, "a"), number_of(key, "b")]
     assert number_of(key_of("other"), "t1") != number_of(key, "t1")

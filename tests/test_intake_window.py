@@ -12,10 +12,12 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def night(logical: datetime | None, *, now: datetime, explicit: date | None = None) -> date:
+    """The night in Shanghai."""
     return resolve_night(logical_date=logical, explicit_night=explicit, zone=SHANGHAI, now=now)
 
 
 def at(day: int, hour: int = 2, minute: int = 30) -> datetime:
+    """A moment of November 2026 in Shanghai, by default when the schedule runs."""
     return datetime(2026, 11, day, hour, minute, tzinfo=SHANGHAI)
 
 

@@ -1,5 +1,6 @@
 """Monitor files: what is accepted, and how every mistake is named."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,38 @@ def test_a_mistake_is_named_with_file_line_key_and_fix(
     text = str(caught.value)
     assert f"{path}:{line}: {key}: " in text
     assert says in text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('schedule: "30 25 * * *"', "the hour lies between 0 and 23"),
+        ('schedule: "every day"', "has 2 fields"),
+        ('schedule: "30 2 * * mon-fry day"', "has 6 fields"),
+        ("baseline_from: last Monday", "baseline_from"),
+        ("metrics: [hit_rate]", "faithfulness is not among the metrics"),
+        ("conversations: {kind: files, path: x, format: parket}", "did you mean 'parquet'?"),
+    ],
+)
+def test_settings_that_would_fail_only_at_night_are_found_when_the_file_is_read(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    """Nobody finds out at half past two in the morning."""
+    text = GOOD.replace("conversations:\n  kind: files\n  path: ${SHOP_LOGS}/*.jsonl\n", "")
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        load_monitor(write(tmp_path, f"{text}{line}\n"), ENVIRON)
+
+
+@pytest.mark.parametrize("cron", ["30 2 * * *", "*/15 0-6 1,15 * MON-FRI", "@daily", "0 0 L * *"])
+def test_schedules_airflow_knows_are_accepted(tmp_path: Path, cron: str) -> None:
+    """Lists, ranges, steps, names and words."""
+    assert load_monitor(write(tmp_path, f'{GOOD}schedule: "{cron}"\n'), ENVIRON).schedule == cron
+
+
+def test_two_targets_for_the_same_series_are_refused(tmp_path: Path) -> None:
+    """The second one would be ignored in silence."""
+    with pytest.raises(ConfigError, match="two targets for the same source"):
+        load_monitor(write(tmp_path, GOOD + "  - metric: faithfulness\n    minimum: 0.9\n"), ENVIRON)
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:

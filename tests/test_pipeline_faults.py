@@ -1,9 +1,12 @@
 """What happens when judge, bot, database, Slack or disk fail: each ends in a clear state."""
 
+import gzip
+import json
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,9 @@ from fake_openai import FakeOpenAI, always
 from fake_slack import FakeSlack, http, refusal
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks import pipeline
 from rag_checks.errors import SlackRejected, SlackUnavailable, StoreUnavailable
+from rag_checks.pipeline import use_cases as pipeline
+from rag_checks.pipeline.run import NightResult
 from rag_checks.pipeline.runs import nightly_run_id
 from rag_checks.records import Level, ScoreStatus
 from rag_checks.store import Store
@@ -52,7 +56,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
         yield fake
 
 
-def night(space: Workspace) -> pipeline.run.NightResult:
+def night(space: Workspace) -> NightResult:
     """The night as `rag-checks run` runs it."""
     return pipeline.run_night(space.monitor, space.settings, NIGHT, now=NOW)
 
@@ -93,6 +97,14 @@ def test_a_judge_nobody_listens_at_ends_in_no_data(tmp_path: Path, judge: FakeOp
     space = make_workspace(tmp_path, changes=judge_config(f"{refused_url()}/v1"))
     night(space)
     assert_nothing_was_graded(space)
+
+
+def test_a_judge_that_never_answers_in_time_ends_in_no_data(tmp_path: Path, judge: FakeOpenAI) -> None:
+    """Timeouts are an outage: the night ends within its own patience, not the endpoint's."""
+    judge.state.latency_s = 30
+    space = make_workspace(tmp_path, changes=judge_config(judge.url, retries=0))
+    night(space)
+    assert_nothing_was_graded(space, "down")
 
 
 def test_a_wrong_key_stops_the_run_at_once_with_one_clear_message(tmp_path: Path, judge: FakeOpenAI) -> None:
@@ -144,6 +156,57 @@ def test_a_bot_that_is_down_is_a_bot_error_and_production_is_still_graded(tmp_pa
     assert (correctness.level, correctness.value) == (Level.NO_DATA, None)
     assert correctness.n_failed > 0
     assert verdicts["faithfulness", "production"].level is Level.OK
+
+
+def test_a_bot_that_is_up_again_is_asked_again_when_the_night_is_repeated(tmp_path: Path) -> None:
+    """Only what it failed to answer: the outage is healed, good answers stay as they were."""
+    space = make_workspace(tmp_path)
+    answers = space.folder / "answers.json"
+    whole = answers.read_text(encoding="utf-8")
+    answers.write_text("{}", encoding="utf-8")
+    bot = next(space.folder.glob("toy_bot_*.py"))
+    bot.write_text(
+        bot.read_text(encoding="utf-8").replace(
+            "    answer, passage",
+            '    if not ANSWERS:\n        raise ConnectionError("down")\n    answer, passage',
+        ),
+        encoding="utf-8",
+    )
+    night(space)
+    with Store.open(space.settings.store_url) as store:
+        golden = [case for case in store.cases(RUN) if case.source == "golden"]
+        assert {case.response.error_kind for case in golden if case.response} == {"raised"}
+    answers.write_text(whole, encoding="utf-8")
+    sys.modules[bot.stem].ANSWERS = json.loads(whole)
+    night(space)
+    with Store.open(space.settings.store_url) as store:
+        golden = [case for case in store.cases(RUN) if case.source == "golden"]
+        verdicts = {(v.metric, v.source): v for v in store.verdicts(RUN) if v.slice == "all"}
+    assert all(case.response is not None and case.response.response for case in golden)
+    assert verdicts["answer_correctness", "golden"].level is Level.OK
+
+
+def test_a_night_without_conversations_is_no_data_although_golden_items_are_fine(tmp_path: Path) -> None:
+    """The export died, the bot lives: the production target says so (P10)."""
+    space = make_workspace(tmp_path)
+    night(space)
+    later = NIGHT + timedelta(days=1)
+    result = pipeline.run_night(space.monitor, space.settings, later, now=NOW + timedelta(days=1))
+    summary, _ = pipeline.summarise(space.monitor, space.settings, result.run.eval_run_id)
+    absent = next(v for v in summary.verdicts if (v.metric, v.source) == ("faithfulness", "production"))
+    assert (absent.level, absent.n_total) == (Level.NO_DATA, 0)
+    assert summary.level is Level.NO_DATA
+    assert result.run.problem is not None
+    assert "no conversations of this day" in result.run.problem
+
+
+def test_a_night_read_too_early_says_that_lines_are_still_due(tmp_path: Path) -> None:
+    """Half an hour after midnight, two hours of lateness: the numbers are not final."""
+    space = make_workspace(tmp_path)
+    early = datetime(2026, 3, 11, 0, 30, tzinfo=ZONE)
+    result = pipeline.run_night(space.monitor, space.settings, NIGHT, now=early)
+    assert result.run.problem is not None
+    assert "90 minutes before the day's last lines are due" in result.run.problem
 
 
 def test_a_locked_database_is_a_transient_error_and_the_night_can_be_repeated(tmp_path: Path) -> None:
@@ -206,3 +269,28 @@ def test_a_full_disk_fails_the_report_only_and_leaves_no_half_file(tmp_path: Pat
     assert first.report.html.read_bytes() == before
     assert not partial.is_symlink()
     assert pipeline.alert(space.monitor, space.settings, RUN, now=NOW) is not None
+
+
+def test_too_many_unreadable_lines_are_told_with_the_first_one(tmp_path: Path) -> None:
+    """Good lines are graded, the share of bad ones is a problem people hear of."""
+    space = make_workspace(tmp_path)
+    day = space.folder / "logs" / f"{NIGHT}.jsonl"
+    day.write_text(day.read_text(encoding="utf-8") + "not json\n" * 4, encoding="utf-8")
+    result = night(space)
+    assert result.run.problem is not None
+    assert "4 of 28 lines could not be read" in result.run.problem
+    assert f"{NIGHT}.jsonl:25: " in result.run.problem
+    assert result.run.counts["sampled"] == 12
+    assert result.message is not None
+    assert "4 of 28 lines" in str(result.message.payload)
+
+
+def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
+    """A truncated gzip is one unreadable place, but the rest of the file is lost: people hear of it."""
+    space = make_workspace(tmp_path, changes={"conversations": {"kind": "files", "path": "logs/*"}})
+    day = space.folder / "logs" / f"{NIGHT}.jsonl"
+    packed = gzip.compress(day.read_bytes().replace(str(NIGHT).encode() + b"-", b"packed-"))
+    (space.folder / "logs" / "cut.jsonl.gz").write_bytes(packed[:-20])
+    result = night(space)
+    assert result.run.problem is not None
+    assert "1 of 2 files are cut or broken" in result.run.problem

@@ -239,7 +239,7 @@ def test_history_has_one_row_a_score_over_the_nights(store):
         source="golden",
         metric="faithfulness",
         metric_version="1",
-        judge=make_judge().fingerprint,
+        judge=make_judge().series,
         intent="refund",
         value=0.5,
         status="ok",

@@ -139,7 +139,10 @@ def test_findings_are_shares_of_new_failures():
     ]
     first = found[0]
     assert (first.stage, first.release, first.since) == ("retrieval", "2", START + timedelta(days=15))
-    assert first.summary == "5 of 7 new failures: retrieved nothing relevant, intent lookup, since release 2"
+    assert (
+        first.summary
+        == "5 of 7 new failures: retrieved nothing relevant, intent lookup, since release 2 (2026-03-17)"
+    )
     assert first.case_ids == ("golden:i0", "golden:i1", "golden:i2", "golden:i3", "golden:i4")
     assert "chunking" in first.next_step
 
@@ -149,7 +152,9 @@ def test_findings_speak_chinese():
     found = diagnose(
         [graded(**(RIGHT | {"hit_rate": 0.0}))], {}, [verdict()], monitor(language="zh"), history()
     )
-    assert found[0].summary == "1 个新增失败中 1 个：没有检索到相关段落，意图 lookup，自 release 2 起"
+    assert (
+        found[0].summary == "1 个新增失败中 1 个：没有检索到相关段落，意图 lookup，自版本 2（2026-03-17）起"
+    )
     assert "切分" in found[0].next_step
 
 

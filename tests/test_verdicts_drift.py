@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from verdict_worlds import INTENTS, START, monitor, row, rows
 
-from rag_checks.errors import ConfigError
 from rag_checks.records import Level, Verdict
 from rag_checks.verdicts.drift import decide, trends, worst_level
 
@@ -387,12 +386,22 @@ def test_rules_are_one_line_and_in_the_monitors_language():
 
 
 def test_baseline_starts_where_the_monitor_says():
-    """Nights before `baseline_from` are not in the baseline; a date that is none is a config error."""
+    """Nights before `baseline_from` are not in the baseline."""
     history = steady(5, 30, 30) + [s for n in range(5, 15) for s in rows(n, ones(54, 6))]
     start = night(5).isoformat()
     assert only(history, 14, baseline_from=start).baseline == pytest.approx(0.9, abs=0.01)
-    with pytest.raises(ConfigError, match="baseline_from"):
-        only(history, 14, baseline_from="last Monday")
+
+
+def test_a_source_that_brings_nothing_is_no_data_and_never_silence():
+    """The logs stop, the golden set goes on: every target of the logs says that it has no cases."""
+    history = steady(5) + [s for n in range(6) for s in rows(n, ones(54, 6), source="golden")]
+    quiet = decide(history, monitor(), night(5))
+    assert {v.source for v in quiet} == {"golden"}
+    told = decide(history, monitor(), night(5), expected=("production", "golden"))
+    absent = next(v for v in told if v.source == "production")
+    assert (absent.level, absent.n_total, absent.value) == (Level.NO_DATA, 0, None)
+    assert "no cases tonight" in absent.rule
+    assert worst_level(told, monitor()) is Level.NO_DATA
 
 
 def test_bad_cases_that_are_oversampled_do_not_alarm():
@@ -487,22 +496,30 @@ def test_missing_data_of_untargeted_metrics_does_not_page():
     assert worst_level(found, monitor()) is Level.OK
 
 
+def charted(history, number):
+    """The trends up to a night, with the levels decided night by night."""
+    decided = [
+        (night(n), verdict) for n in range(number + 1) for verdict in decide(history, monitor(), night(n))
+    ]
+    return trends(history, monitor(), night(number), decided)
+
+
 def test_trends_carry_means_intervals_and_the_decided_level():
     """Each night of a series has its mean, interval, release and the level `decide` gives it."""
     history = steady(18) + rows(18, ones(36, 24), release="2")
-    found = trends(history, monitor(), night(18))
+    found = charted(history, 18)
     assert [(t.metric, t.source, len(t.points)) for t in found] == [("faithfulness", "production", 19)]
     last = found[0].points[-1]
     assert (last.value, last.n_ok, last.release, last.level) == (0.6, 60, "2", Level.FAIL)
     assert last.low < 0.6 < last.high
     assert found[0].minimum == 0.7
-    assert trends(history, monitor(), night(3))[0].points == found[0].points[:4]
+    assert charted(history, 3)[0].points == found[0].points[:4]
 
 
 def test_trends_break_where_the_judge_changed():
     """No line is drawn from one judge's scores to another's."""
     history = steady(5) + [s for n in (5, 6) for s in rows(n, ones(54, 6), judge="judge-b")]
-    points = trends(history, monitor(), night(6))[0].points
+    points = charted(history, 6)[0].points
     assert [point.value is None for point in points] == [True] * 5 + [False] * 2
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import yaml
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import MetaData, Table, create_engine, inspect, select
 
 from rag_checks.monitor import Monitor
 from rag_checks.settings import Settings
@@ -163,14 +163,14 @@ _VARYING_JSON = re.compile(r'"(answered_at|latency_ms)":("[^"]*"|[^,}]*),?')
 
 def table_rows(store_url: str) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but alembic's, clocks left out, sorted."""
-    engine = create_engine(store_url)
+    engine = create_engine(store_url.replace("postgresql://", "postgresql+psycopg://"))
     found: dict[str, list[tuple[Any, ...]]] = {}
     with engine.connect() as connection:
         for table in inspect(engine).get_table_names():
             if table == "alembic_version":
                 continue
-            columns = [c["name"] for c in inspect(engine).get_columns(table) if c["name"] not in _VARYING]
-            rows = connection.execute(text(f"SELECT {', '.join(columns)} FROM {table}")).all()
+            stored = Table(table, MetaData(), autoload_with=connection)
+            rows = connection.execute(select(*[c for c in stored.columns if c.name not in _VARYING])).all()
             found[table] = sorted(tuple(_VARYING_JSON.sub("", str(value)) for value in row) for row in rows)
     engine.dispose()
     return found

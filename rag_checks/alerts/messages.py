@@ -151,7 +151,7 @@ def _problem(verdict: Verdict, language: Language) -> Element:
     say = PHRASES[language]
     since = f" ({say['since'].format(date=f'{verdict.since:%m-%d}')})" if verdict.since else ""
     name = f"{ICONS[verdict.level]} {name_of(verdict, language)}"
-    rule = re.sub(r"^[\s:：]+", "", plain(verdict.rule).removeprefix(verdict.metric))
+    rule = re.sub(r"^[\s:：，,]+", "", plain(verdict.rule).removeprefix(verdict.metric))
     rule = cut(rule, 300, say["more_characters"])
     return section(words(name, bold=True), words(f"{since}{say['colon']}{rule}"))
 

@@ -27,15 +27,18 @@ class HttpAdapter:
     """A bot behind an HTTP endpoint. One client for its life; used from one event loop.
 
     Raises:
-        MissingSecret: a header names an environment variable that is not set.
+        MissingSecret: the URL or a header names an environment variable that is not set.
         ConfigError: the URL, a header or a pointer cannot work.
     """
 
     def __init__(self, config: HttpBot) -> None:
         self._config = config
-        self._place = _checked_url(config.url)
         self._secrets: list[str] = []
-        headers = {name: self._filled_header(name, value) for name, value in config.headers.items()}
+        self._place = _checked_url(self._filled(config.url, "bot.url"))
+        headers = {
+            name: check_header_value(self._filled(value, f"bot.headers.{name}"), key=f"bot.headers.{name}")
+            for name, value in config.headers.items()
+        }
         self._pointers = {
             name: pointers.parse(pointer, key=f"bot.{name}")
             for name in _POINTERS
@@ -65,18 +68,18 @@ class HttpAdapter:
         """Close the connections."""
         await self._client.aclose()
 
-    def _filled_header(self, name: str, value: str) -> str:
+    def _filled(self, value: str, key: str) -> str:
         def variable(match: re.Match[str]) -> str:
             found = os.environ.get(match[1], "").strip()
             if not found:
                 raise MissingSecret(
                     f"environment variable {match[1]} is not set; set it or the connection rag_checks_bot",
-                    key=f"bot.headers.{name}",
+                    key=key,
                 )
             self._secrets.append(found)
             return found
 
-        return check_header_value(_VARIABLE.sub(variable, value), key=f"bot.headers.{name}")
+        return _VARIABLE.sub(variable, value)
 
     async def _attempt(self, filled: Any) -> Response:
         started = time.perf_counter()

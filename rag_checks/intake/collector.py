@@ -1,7 +1,6 @@
 """One pass over the files of a night: read, check, count, sample, mask."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -14,8 +13,9 @@ from rag_checks.intake.bad_cases import is_bad_case
 from rag_checks.intake.formats import Format, format_named, known_formats, recognise
 from rag_checks.intake.intents import OTHER, Intents
 from rag_checks.intake.learned import Batch
+from rag_checks.intake.personal_data import KINDS
 from rag_checks.intake.reader import RowReader
-from rag_checks.intake.redact import KINDS, Redactor
+from rag_checks.intake.redact import Redactor
 from rag_checks.intake.row import BadRow, Row, pack, turn_of
 from rag_checks.intake.sampling import BAD_CASE, BottomK, Draw, key_of, number_of, numbers_of
 from rag_checks.intake.sources import CLOCK_SKEW, find_files, short_name
@@ -116,8 +116,8 @@ class _Night:
             form = self._format_of(path, name)
             with open_stream(path) as stream:
                 for line, offset, given in form.read(stream):
-                    if isinstance(given, bytes):
-                        self._take_lines(name, line, offset, given.split(b"\n"))
+                    if isinstance(given, list):
+                        self._take_lines(name, line, offset, given)
                     elif isinstance(given, str):
                         self._reject(name, line, offset, given)
                     else:
@@ -156,7 +156,7 @@ class _Night:
         if read is None:
             return False
         batch, moments = read
-        numbers: Sequence[int] = numbers_of(self._key, batch.column("turn_id"))
+        numbers = numbers_of(self._key, batch.column("turn_id"))
         if len(set(numbers)) < len(numbers) or not self._seen.keys().isdisjoint(numbers):
             return False
         first, last = min(moments), max(moments)
@@ -176,7 +176,7 @@ class _Night:
         self,
         batch: Batch,
         moments: list[datetime],
-        numbers: Sequence[int],
+        numbers: list[int],
         intents: list[int],
         bad: list[bool],
     ) -> None:

@@ -28,16 +28,16 @@ def key_of(seed: str) -> bytes:
     return seed.encode("utf-8") + b"\x1f"
 
 
-def numbers_of(key: bytes, turn_ids: Sequence[str]) -> tuple[int, ...]:
+def numbers_of(key: bytes, turn_ids: Sequence[str]) -> list[int]:
     """`number_of` each."""
     sha256 = hashlib.sha256
-    digests = b"".join([sha256(key + turn_id.encode("utf-8")).digest() for turn_id in turn_ids])
-    return struct.unpack(">" + "Q24x" * len(turn_ids), digests)
+    digests = [sha256(key + turn_id.encode("utf-8")).digest() for turn_id in turn_ids]
+    return [number for (number,) in struct.iter_unpack(">Q24x", b"".join(digests))]
 
 
 def number_of(key: bytes, turn_id: str) -> int:
     """U of a turn, 0 ≤ u < 2⁶⁴."""
-    return int.from_bytes(hashlib.sha256(key + turn_id.encode("utf-8")).digest()[:8], "big")
+    return numbers_of(key, [turn_id])[0]
 
 
 def quotas(sizes: Mapping[str, int], sample: Sample) -> dict[str, int]:

@@ -48,7 +48,7 @@ def find_files(patterns: str | list[str], directory: Path, *, since: datetime) -
                 "paths start at the monitor file's folder"
             )
         paths.update(Path(os.path.abspath(file)) for file in files)  # noqa: PTH100 - resolve() would follow links
-    recent = [path for path in sorted(paths) if _may_hold(path, since - CLOCK_SKEW)]
+    recent = [path for path in sorted(paths) if _may_hold(path, since)]
     return Found(recent, len(paths) - len(recent))
 
 
@@ -57,7 +57,7 @@ def _may_hold(path: Path, since: datetime) -> bool:
         written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except FileNotFoundError as error:
         raise SourceUnavailable(f"{path.name}: vanished while the files were listed") from error
-    return written >= since or written < _PLACEHOLDER_UNTIL
+    return written + CLOCK_SKEW >= since or written < _PLACEHOLDER_UNTIL
 
 
 def short_name(path: Path, directory: Path) -> str:

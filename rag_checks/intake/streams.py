@@ -143,11 +143,11 @@ def _zstd_blocks(file: BinaryIO | io.FileIO) -> Iterator[bytes]:
         raise DamagedInput("the file is cut: the zstd data ends too early")
 
 
-def read_blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
-    """Runs of whole lines of a stream as (1-based number and byte offset of the first line, the lines).
+def read_blocks(stream: BinaryIO) -> Iterator[tuple[int, int, list[bytes] | str]]:
+    """Runs of whole lines of a stream as (1-based number and byte offset of the first one, the lines).
 
-    Lines are joined by newlines, without the last one; a byte-order mark is removed. In place of a line
-    longer than 16 MB comes a text, the reason why it is not there; it is never held in memory.
+    Lines come without their newlines; a byte-order mark is removed. In place of a line longer than 16 MB
+    comes a text, the reason why it is not there; it is never held in memory.
 
     Raises:
         DamagedInput: with the line and the offset from which on nothing can be read.
@@ -155,43 +155,39 @@ def read_blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
     number, offset, tail, length = 1, 0, b"", 0  # of the line whose end has not been seen
     try:
         while block := stream.read(BLOCK):
-            first = block.find(b"\n")
-            if first >= 0 and length + first > MAX_LINE:
-                length += first
+            if offset == length == 0:
+                offset = _mark(block)
+                block = block[offset:]
+            lines = block.split(b"\n")
+            rest = lines.pop()
+            if lines and length + len(lines[0]) > MAX_LINE:
+                length += len(lines.pop(0))
                 yield number, offset, _too_long(length)
                 number, offset, tail, length = number + 1, offset + length + 1, b"", 0
-                block = block[first + 1 :]
-            end = block.rfind(b"\n")
-            if end >= 0:
-                lines = tail + block[:end]
-                mark = _mark(lines) if offset == 0 else 0
-                yield number, offset + mark, lines[mark:]
-                number += lines.count(b"\n") + 1
-                offset += len(lines) + 1
+            if lines:
+                lines[0] = tail + lines[0]
+                yield number, offset, lines
+                number, offset = number + len(lines), offset + sum(map(len, lines)) + len(lines)
                 tail, length = b"", 0
-            length += len(block) - end - 1
-            tail = tail + block[end + 1 :] if length <= MAX_LINE else b""
+            length += len(rest)
+            tail = tail + rest if length <= MAX_LINE else b""
     except DamagedInput as damage:
         damage.line, damage.offset = number, offset
         raise
-    if length > MAX_LINE:
-        yield number, offset, _too_long(length)
-    elif length:
-        mark = _mark(tail) if offset == 0 else 0
-        yield number, offset + mark, tail[mark:]
+    if length:
+        yield number, offset, [tail] if length <= MAX_LINE else _too_long(length)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | str]]:
     """Like `read_blocks`, line by line."""
-    for first, start, block in read_blocks(stream):
-        if isinstance(block, str):
-            yield first, start, block
+    for number, offset, lines in read_blocks(stream):
+        if isinstance(lines, str):
+            yield number, offset, lines
             continue
-        number, offset = first, start
-        for line in block.split(b"\n"):
-            yield number, offset, line
-            number += 1
-            offset += len(line) + 1
+        start = offset
+        for place, line in enumerate(lines):
+            yield number + place, start, line
+            start += len(line) + 1
 
 
 def _mark(start: bytes) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rag_checks.records import Record
+from rag_checks.records import Language, Record
 
 THRESHOLD = 0.5
 _Z95 = 1.959964  # the normal distribution's 97.5 % point
@@ -111,6 +111,26 @@ def measured_agreement() -> dict[str, Any]:
     """
     text = resources.files("rag_checks.judge").joinpath("offline_agreement.json").read_text("utf-8")
     return json.loads(text)  # type: ignore[no-any-return]
+
+
+def agreement_note(language: Language) -> str:
+    """What the offline judge is worth: its measured agreement with people, in one sentence."""
+    rows = [
+        row
+        for row in measured_agreement()["sets"]
+        if row["method"] == "offline judge"
+        and row["set"] in {"evouna-500", "contrast-zh", "contrast-en"}
+        and row["metric"] == "answer_correctness"
+        and row["slice"] == "all"
+    ]
+    figures = "; ".join(
+        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f}"
+        f" [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
+        for row in rows
+    )
+    if language == "zh":
+        return f"答案正确性与人工标注的一致性：{figures}"
+    return f"answer correctness against people's labels: {figures}"
 
 
 def agreement_table() -> str:

@@ -146,6 +146,7 @@ class OpenAIJudge:
         kept = reply_from_store(request.task, stored) if stored is not None else None
         if kept is not None:
             self._usage += kept.usage
+            self._identity = kept.identity
             return kept
         session = self._sessions.current()
         reply, started = await session.flights.run(key, partial(self._grade, session, request, key))

@@ -5,7 +5,7 @@ from collections import Counter
 from rag_checks.errors import RunIncomplete
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
-from rag_checks.records import EvalRun
+from rag_checks.records import EvalRun, Source
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.verdicts.diagnosis import diagnose, failing_share
@@ -20,7 +20,7 @@ def check(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
         if run.status == "planned":
             raise RunIncomplete(f"{eval_run_id} has not been evaluated yet")
         history = store.history(monitor.monitor, since=None, until=run.night)
-        decided = decide(history, monitor, run.night)
+        decided = decide(history, monitor, run.night, expected=_expected(monitor, run))
         graded = store.graded(eval_run_id)
         failing_before = failing_share(history, monitor, run.night)
         findings = diagnose(graded, failing_before, decided, monitor, history)
@@ -36,3 +36,9 @@ def check(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
         run = run.model_copy(update={"status": "checked"})
         store.save_run(run)
         return run
+
+
+def _expected(monitor: Monitor, run: EvalRun) -> list[Source]:
+    """The sources that should have brought cases: silence of one of them is told, not overlooked (P10)."""
+    expected: list[Source] = ["production"] if monitor.conversations is not None else []
+    return [*expected, "golden"] if run.counts.get("asked_live") else expected

@@ -14,6 +14,7 @@ from rag_checks.monitor import Monitor
 from rag_checks.pipeline.plan import night_of_dag_run
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.pipeline.summary import report_name, summarise
+from rag_checks.pipeline.writing import write_whole
 from rag_checks.protocols import Outbox
 from rag_checks.records import Level, OutboxMessage, RunSummary
 from rag_checks.settings import Settings
@@ -154,16 +155,6 @@ _FAILED_TASK = {
         "查看日志，排除原因，然后在 Airflow 中清除（Clear）该任务：{log}",
     ),
 }
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that readers see the old content or the new, never half."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _post(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from rag_checks.demo import timeline
+from rag_checks.errors import ConfigError
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.deliver import ReportFiles, report_files
 from rag_checks.pipeline.run import run_night
@@ -31,7 +32,7 @@ def load_history(
     progress("the demo bot is answering three weeks of questions")
     home = settings.home / "demo"
     timeline.prepare(home, defect=defect)
-    monitor = settings.monitor(timeline.MONITOR)
+    monitor = _monitor(settings)
     run = kept = 0
     nights = [timeline.FIRST_NIGHT + timedelta(days=day) for day in range(timeline.NIGHTS - 1)]
     for night in nights:
@@ -51,9 +52,18 @@ def load_history(
 
 def shown_night(settings: Settings) -> tuple[RunSummary, ReportFiles, OutboxMessage | None]:
     """What the shown night's run left behind: verdicts, report files, the message. Raises StoreError."""
-    monitor = settings.monitor(timeline.MONITOR)
+    monitor = _monitor(settings)
     eval_run_id = nightly_run_id(monitor.monitor, timeline.SHOWN_NIGHT)
     summary, _ = summarise(monitor, settings, eval_run_id)
     with Store.open(settings.store_url) as store:
         messages = store.messages(eval_run_id)
     return summary, report_files(settings, monitor, eval_run_id), messages[-1] if messages else None
+
+
+def _monitor(settings: Settings) -> Monitor:
+    """The demo's monitor: the one in the monitors folder, or the copy beside its data."""
+    own = settings.monitors / f"{timeline.MONITOR}.yaml"
+    copy = settings.home / "demo" / own.name
+    if not own.is_file() and not copy.is_file():
+        raise ConfigError("the demo has no history yet; start it with `rag-checks demo history`")
+    return settings.monitor(str(own if own.is_file() else copy))

@@ -1,27 +1,27 @@
 """Grading any file of questions and answers, and comparing the scores with people's labels."""
 
 import asyncio
-import os
+import errno
+import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_checks import metrics as metric_registry
-from rag_checks.errors import ConfigError, SourceError
-from rag_checks.evaluation import evaluate
+from rag_checks.errors import PermanentError, TransientError
+from rag_checks.evaluation import evaluate, not_graded
 from rag_checks.judge import open_judge
-from rag_checks.judge.agreement import Agreement, agreement
+from rag_checks.judge.agreement import Agreement, agreement, agreement_note
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
-from rag_checks.pipeline.items import read_answered
-from rag_checks.pipeline.summary import agreement_note
-from rag_checks.records import Case, EvalItem, Response, Score, score_rows
-from rag_checks.settings import Settings
-from rag_checks.store import Store
-from rag_checks.text import language_of
+from rag_checks.pipeline.labelled import Table, read_table, shortened
+from rag_checks.pipeline.writing import write_whole
+from rag_checks.records import Case, JudgeIdentity, Response, Score, ScoreStatus, Usage, score_rows
 from rag_checks.verdicts.estimates import estimate
 
-MAX_PROBLEMS_SHOWN = 10
+if TYPE_CHECKING:
+    from rag_checks.store import Store
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,36 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class FileResult:
-    """A graded file."""
+    """A graded file.
+
+    Attributes:
+        cases: rows that were graded.
+        unreadable: rows that could not be read; `problems` names the first of them.
+        metrics: one row a metric.
+        judge_line: who graded and what it cost.
+        label_field: column with people's labels.
+        labelled: rows with a label.
+        agreements: metric → agreement of its scores with the labels.
+        error: why the judge did not get through the file; what it left is counted as failed.
+    """
 
     cases: int
+    unreadable: int
     metrics: list[MetricRow]
     judge_line: str
     label_field: str | None = None
+    labelled: int = 0
     agreements: dict[str, Agreement] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    error: PermanentError | TransientError | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
-        return asdict(self)
+        return {
+            **asdict(replace(self, error=None)),
+            "agreements": {name: found.model_dump() for name, found in self.agreements.items()},
+            "error": None if self.error is None else str(self.error),
+        }
 
 
 class _Memory:
@@ -81,39 +99,54 @@ def evaluate_file(
     """Grade every row that can be read; rows that cannot are named in `problems`.
 
     Args:
-        path: JSONL, CSV or Parquet, plain or compressed.
+        path: JSONL, a JSON array, CSV or Parquet, plain or compressed.
         metric_names: what to grade; all that apply when empty.
         mapping: our field → column of the file.
-        label_field: column with people's labels (true/false, 1/0, good/bad).
+        label_field: column with people's labels (true/false, 1/0, good/bad); a row without one is graded all
+            the same.
         judge_name: `offline`, or a model at OPENAI_BASE_URL (its replies are cached in the store).
-        limit: only the first rows.
-        output: JSONL file for the scores.
+        limit: only the first rows that can be read.
+        output: JSONL file for the scores, one a line, with line, item_id and label of its row.
         progress: told (done, total).
 
+    Returns:
+        The result, also when the judge went down on the way: then `error` says so.
+
     Raises:
-        ConfigError: an unknown metric, a mapped column that no row has.
+        ConfigError: an unknown metric or field, a column that no row has, labels that are none.
         SourceError: no such file, or not one row could be read.
+        JudgeFatal, JudgeUnavailable: the judge graded nothing at all.
+        OSError: the output cannot be written; it is tried before anything is graded.
     """
-    wanted = [metric_registry.get(name) for name in (metric_names or metric_registry.names())]
-    cases, labels, problems = _read(path, mapping or {}, label_field, limit)
+    wanted = [metric_registry.get(name) for name in dict.fromkeys(metric_names or metric_registry.names())]
+    table = read_table(path, mapping or {}, label_field, limit)
+    if output is not None:
+        _check_writable(output)
     memory = _Memory()
     config = OfflineJudge() if judge_name == "offline" else OpenAIJudge(kind="openai", model=judge_name)
-    judge_line = asyncio.run(_grade(path, cases, wanted, config, memory, progress))
+    judge, error = asyncio.run(_grade(path, table.cases, wanted, config, memory, progress))
+    if error is not None:
+        if not any(score.status is ScoreStatus.OK and score.judge for score in memory.scores):
+            raise error
+        memory.scores += _left(path, table.cases, wanted, memory.scores, str(error))
+    if output is not None:
+        write_whole(output, _lines(table, memory.scores).encode())
     by_metric: dict[str, list[Score]] = {metric.name: [] for metric in wanted}
     for score in memory.scores:
         by_metric[score.metric].append(score)
-    if output is not None:
-        _write(output, memory.scores)
-    by_id = {case.case_id: case for case in cases}
+    by_id = {case.case_id: case for case in table.cases}
     rows = [_row(name, by_id, scores) for name, scores in by_metric.items()]
-    shown = [row for row in rows if row.n_not_applicable < row.n_total or metric_names]
-    agreements = {}
-    if label_field is not None:
-        agreements = {
-            row.metric: agreement([(score.value, labels[score.case_id]) for score in by_metric[row.metric]])
-            for row in shown
-        }
-    return FileResult(len(cases), shown, judge_line, label_field, agreements, problems)
+    return FileResult(
+        cases=len(table.cases),
+        unreadable=len(table.unreadable),
+        metrics=[row for row in rows if row.n_not_applicable < row.n_total or metric_names],
+        judge_line=_judge_line(judge, config, memory.scores),
+        label_field=label_field,
+        labelled=len(table.labels),
+        agreements=_agreements(wanted, by_metric, table.labels, explicit=bool(metric_names)),
+        problems=shortened(table.problems),
+        error=error,
+    )
 
 
 async def _grade(
@@ -123,86 +156,88 @@ async def _grade(
     config: OfflineJudge | OpenAIJudge,
     memory: _Memory,
     progress: Callable[[int, int], None],
-) -> str:
-    store = Store.open(Settings.from_env(os.environ).store_url) if isinstance(config, OpenAIJudge) else None
-    judge = open_judge(config, cache=store.reply_cache() if store else None)
+) -> tuple[JudgeIdentity, PermanentError | TransientError | None]:
+    """Grade into `memory`; who graded, and why grading ended early if it did."""
+    store = _open_store() if isinstance(config, OpenAIJudge) else None
     try:
-        outcome = await evaluate(
-            f"file-{path.name}",
-            cases,
-            metrics=wanted,
-            judge=judge,
-            bot=None,
-            sink=memory,
-            scored={},
-            concurrency=config.concurrency if isinstance(config, OpenAIJudge) else 1,
-            deadline_s=24 * 3600,
-            progress=progress,
-        )
-        if outcome.error is not None:
-            raise outcome.error
-        note = agreement_note("en") if isinstance(config, OfflineJudge) else None
-        return f"{judge.identity.requested_model}" + (f" – {note}" if note else "")
+        judge = open_judge(config, cache=store.reply_cache() if store else None)
+        try:
+            outcome = await evaluate(
+                _run_id(path),
+                cases,
+                metrics=wanted,
+                judge=judge,
+                bot=None,
+                sink=memory,
+                scored={},
+                concurrency=config.concurrency if isinstance(config, OpenAIJudge) else 1,
+                deadline_s=24 * 3600,
+                progress=progress,
+            )
+        finally:
+            await judge.close()
     finally:
-        await judge.close()
         if store is not None:
             store.close()
+    return judge.identity, outcome.error
 
 
-def _read(
-    path: Path, mapping: Mapping[str, str], label_field: str | None, limit: int | None
-) -> tuple[list[Case], dict[str, bool], list[str]]:
-    cases: list[Case] = []
-    labels: dict[str, bool] = {}
-    problems: list[str] = []
-    unseen = set(mapping.values()) | ({label_field} if label_field else set())
-    for line, row in read_answered(path, mapping):
-        if limit is not None and len(cases) >= limit:
-            break
-        if isinstance(row, str):
-            problems.append(f"{path}:{line}: {row}")
-            continue
-        item, response, raw = row
-        unseen -= raw.keys()
-        case = _case(item, response, line)
-        if label_field is not None:
-            label = as_label(raw.get(label_field))
-            if label is None:
-                problems.append(f"{path}:{line}: {label_field}: {raw.get(label_field)!r} is not true/false")
-                continue
-            labels[case.case_id] = label
-        cases.append(case)
-    if cases and unseen:
-        raise ConfigError(
-            f"no row has the column {', '.join(sorted(unseen))}", file=str(path), key="--map/--labels"
-        )
-    if not cases:
-        raise SourceError("\n".join([f"{path}: no row could be graded", *problems[:MAX_PROBLEMS_SHOWN]]))
-    if len(problems) > MAX_PROBLEMS_SHOWN:
-        problems = [*problems[:MAX_PROBLEMS_SHOWN], f"… and {len(problems) - MAX_PROBLEMS_SHOWN} more lines"]
-    return cases, labels, problems
+def _open_store() -> "Store":
+    from rag_checks.settings import Settings  # noqa: PLC0415 - see below
+    from rag_checks.store import Store  # noqa: PLC0415 - SQLAlchemy is slow to import; grading offline needs none
+
+    return Store.open(Settings.from_env().store_url)
 
 
-def as_label(value: Any) -> bool | None:
-    """A person's label as a bool; None when it is neither yes nor no."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().casefold()
-    if word in {"true", "1", "1.0", "yes", "good", "correct", "是", "对", "正确", "有效回答"}:
-        return True
-    if word in {"false", "0", "0.0", "no", "bad", "incorrect", "wrong", "否", "错", "错误", "无效回答"}:
-        return False
-    return None
+def _run_id(path: Path) -> str:
+    return f"file-{path.name}"
 
 
-def _case(item: EvalItem, response: Response, line: int) -> Case:
-    return Case(
-        case_id=f"golden:{item.item_id}#{line}",
-        source="golden",
-        item=item,
-        response=response,
-        language=language_of(item.user_input),
-        intent=item.expected_intent or "unknown",
+def _left(
+    path: Path,
+    cases: Sequence[Case],
+    wanted: Sequence[metric_registry.Metric],
+    scores: Sequence[Score],
+    problem: str,
+) -> list[Score]:
+    """A failed score for all that was not reached, so that it stays in the counts (P1)."""
+    have = {(score.case_id, score.metric) for score in scores}
+    return [
+        not_graded(_run_id(path), case, metric, problem)
+        for case in cases
+        for metric in wanted
+        if (case.case_id, metric.name) not in have
+    ]
+
+
+def _agreements(
+    wanted: Sequence[metric_registry.Metric],
+    scores: Mapping[str, Sequence[Score]],
+    labels: Mapping[str, bool],
+    *,
+    explicit: bool,
+) -> dict[str, Agreement]:
+    """Agreement with the labels for metrics that judge the answer itself, which is what people labelled.
+
+    Ranks of passages or the bot's intent may be compared too, but only when they were asked for by name.
+    """
+    found = {}
+    for metric in wanted:
+        if metric.stage == "generation" or explicit:
+            pairs = [(s.value, labels[s.case_id]) for s in scores[metric.name] if s.case_id in labels]
+            if any(value is not None for value, _ in pairs):
+                found[metric.name] = agreement(pairs)
+    return found
+
+
+def _judge_line(judge: JudgeIdentity, config: OfflineJudge | OpenAIJudge, scores: Sequence[Score]) -> str:
+    if isinstance(config, OfflineJudge):
+        return f"{judge.requested_model} – {agreement_note('en')}"
+    usage = sum((score.usage for score in scores), start=Usage())
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    return (
+        f"{judge.requested_model} at {judge.endpoint}: {usage.calls} calls, {usage.cached} from the cache,"
+        f" {tokens} tokens"
     )
 
 
@@ -212,7 +247,25 @@ def _row(name: str, cases: Mapping[str, Case], scores: Sequence[Score]) -> Metri
     return MetricRow(name, found.mean, found.low, found.high, *counts)
 
 
-def _write(output: Path, scores: Sequence[Score]) -> None:
-    with output.open("w", encoding="utf-8") as stream:
-        for score in sorted(scores, key=lambda score: (score.case_id, score.metric)):
-            stream.write(score.model_dump_json() + "\n")
+def _lines(table: Table, scores: Sequence[Score]) -> str:
+    """The scores as JSON lines, in the order of the file."""
+    items = {case.case_id: case.item.item_id for case in table.cases}
+    rows = []
+    for score in sorted(scores, key=lambda score: (table.lines[score.case_id], score.metric)):
+        place = {"line": table.lines[score.case_id], "item_id": items[score.case_id]}
+        label = {"label": table.labels[score.case_id]} if score.case_id in table.labels else {}
+        rows.append(
+            json.dumps({**place, **label, **score.model_dump(mode="json")}, ensure_ascii=False) + "\n"
+        )
+    return "".join(rows)
+
+
+def _check_writable(output: Path) -> None:
+    """Raise OSError now rather than after a judge was paid."""
+    if output.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder; name a file", str(output))
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(output)) from error

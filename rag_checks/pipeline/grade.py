@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rag_checks.bots import open_bot
-from rag_checks.evaluation import Outcome, evaluate
+from rag_checks.errors import PermanentError, TransientError
+from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor, OpenAIJudge
@@ -28,7 +29,12 @@ def evaluate_shard(
     Raises JudgeFatal, JudgeUnavailable or StoreUnavailable after keeping all that was done.
     """
     with Store.open(settings.store_url) as store:
-        return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+        try:
+            return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+        except (PermanentError, TransientError) as error:
+            run = stored_run(store, eval_run_id)
+            store.save_run(run.model_copy(update={"problem": str(error)}))
+            raise
 
 
 async def _evaluate(
@@ -56,8 +62,6 @@ async def _evaluate(
         if bot is not None:
             await bot.close()
     if outcome.error is not None:
-        run = stored_run(store, eval_run_id)
-        store.save_run(run.model_copy(update={"problem": str(outcome.error)}))
         raise outcome.error
     return outcome
 
@@ -66,7 +70,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
     """Compare what was planned with what was graded; record what is missing as missing (P1).
 
     A case that no shard reached gets a `judge_error` score for each metric, so that it stays in every count.
-    The run's `problem` stays only when something is missing: an outage that a retry got over is none.
+    The run's `problem` says what keeps its numbers from being whole; an outage that a retry got over is none.
     """
     with Store.open(settings.store_url) as store:
         run = stored_run(store, eval_run_id)
@@ -75,7 +79,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         have = {(score.case_id, score.metric) for score in scores}
         wanted = wanted_metrics(monitor)
         missing = [
-            _missing(eval_run_id, case, metric, run.problem)
+            not_graded(eval_run_id, case, metric, run.problem)
             for case in cases
             for metric in wanted
             if (case.case_id, metric.name) not in have
@@ -89,17 +93,14 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             "scores_ok": ok,
             "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
         }
-        outage = any(score.evidence.get("error_kind") == "unavailable" for score in scores)
-        problem = run.problem if missing or outage else None
-        if not ok:
-            problem = run.problem or _why_nothing(run, cases, [*scores, *missing])
+        problems = [_grading_problem(run, cases, scores, missing), _input_problem(monitor, run, store)]
         run = run.model_copy(
             update={
                 "counts": counts,
                 "judge": _main_judge(scores),
                 "release": main_release(cases) or run.release,
                 "status": "evaluated",
-                "problem": problem,
+                "problem": "\n".join(filter(None, problems)) or None,
             }
         )
         store.save_run(run)
@@ -127,23 +128,43 @@ def _failed(score: Score) -> bool:
     return score.status not in {ScoreStatus.OK, ScoreStatus.NOT_APPLICABLE}
 
 
-def _missing(eval_run_id: str, case: Case, metric: Metric, problem: str | None) -> Score:
-    return Score(
-        eval_run_id=eval_run_id,
-        case_id=case.case_id,
-        metric=metric.name,
-        metric_version=metric.version,
-        status=ScoreStatus.JUDGE_ERROR,
-        reason=f"not graded: {problem or 'no task reached this case'}",
-        evidence={"error_kind": "not_graded"},
-    )
-
-
 def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
     """The judge of most scores."""
     found = {score.judge.fingerprint: score.judge for score in scores if score.judge is not None}
     counts = Counter(score.judge.fingerprint for score in scores if score.judge is not None)
     return found[counts.most_common(1)[0][0]] if counts else None
+
+
+def _grading_problem(
+    run: EvalRun, cases: Sequence[Case], scores: Sequence[Score], missing: Sequence[Score]
+) -> str | None:
+    """Why cases have no scores, or why there is no score at all."""
+    if missing or any(score.evidence.get("error_kind") == "unavailable" for score in scores):
+        ungraded = len({score.case_id for score in missing})
+        return run.problem or f"{ungraded} of {len(cases)} cases were not graded: no task reached them"
+    if not any(score.status is ScoreStatus.OK for score in scores):
+        return _why_nothing(run, cases, scores)
+    return None
+
+
+def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
+    """What of the night's conversations is missing: unreadable lines, cut files, lines still to come."""
+    if monitor.conversations is None:
+        return None
+    problems = []
+    bad, read, damaged = (run.counts.get(name, 0) for name in ("quarantined", "read", "files_damaged"))
+    if damaged or bad > monitor.conversations.max_bad_share * read:
+        first = store.quarantine(run.eval_run_id, limit=1)
+        example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
+        lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
+        problems.append(f"{bad} of {read} lines could not be read{lost}{example}")
+    if not run.counts.get("in_window"):
+        problems.append(f"no conversations of this day in {run.counts.get('files', 0)} files")
+    if early := run.counts.get("minutes_early", 0):
+        problems.append(
+            f"read {early} minutes before the day's last lines are due (lateness_hours): run the night again"
+        )
+    return "\n".join(problems) or None
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:

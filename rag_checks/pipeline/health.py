@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_checks.alerts.slack import sender_from_env
 from rag_checks.bots import open_bot
@@ -13,13 +13,24 @@ from rag_checks.intake.sources import find_files
 from rag_checks.judge import check as check_judge
 from rag_checks.judge import open_judge
 from rag_checks.monitor import Monitor
-from rag_checks.monitor_files import find_monitor_files, load_monitor, missing_secrets
+from rag_checks.monitor_files import (
+    find_monitor_files,
+    load_monitor,
+    missing_secrets,
+    monitor_file,
+    same_names,
+)
+from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 STALE_AFTER = timedelta(hours=36)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -40,11 +51,11 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
     """Look at the store, then at every monitor (or one): its file, secrets, sources, judge, bot and Slack."""
     now = now or datetime.now(UTC)
     checks = [_store(settings)]
-    if name is not None:
-        suffix = Path(name).suffix
-        paths = [Path(name) if suffix in {".yaml", ".yml"} else settings.monitors / f"{name}.yaml"]
-    else:
-        paths = find_monitor_files(settings.monitors)
+    try:
+        paths = [monitor_file(settings.monitors, name)] if name else find_monitor_files(settings.monitors)
+    except ConfigError as error:
+        return [*checks, Check("monitors", "bad", str(error))]
+    missing = lacking()
     if not paths:
         checks.append(
             Check(
@@ -54,15 +65,20 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
                 "set RAG_CHECKS_MONITORS or write one; `rag-checks config schema` describes it",
             )
         )
+    elif missing:
+        detail = f"light install, without {', '.join(missing)}: it grades files, nights cannot be run"
+        checks.append(Check("installation", "bad", detail, MONITOR_EXTRA))
+    names: dict[Path, str] = {}
     for path in paths:
         try:
             monitor = load_monitor(path, settings.environ)
         except ConfigError as error:
-            checks.append(Check(str(path), "bad", "cannot be read", str(error)))
+            checks.append(Check(str(path), "bad", "cannot be used", str(error)))
             continue
+        names[path] = monitor.monitor
         checks.append(Check(monitor.monitor, "ok", f"{path} is valid"))
         checks.extend(_monitor(monitor, settings, now))
-    return checks
+    return [*checks, *(Check("monitors", "bad", problem) for problem in same_names(names))]
 
 
 def _store(settings: Settings) -> Check:
@@ -85,22 +101,26 @@ def _monitor(monitor: Monitor, settings: Settings, now: datetime) -> list[Check]
     golden_check, item = _golden(monitor, settings, now)
     checks.append(golden_check)
     checks += asyncio.run(_judge_and_bot(monitor, item))
-    sender = sender_from_env(monitor.alerts, settings.environ)
-    if sender is None:
-        checks.append(
-            Check(
-                f"{name}: Slack",
+    checks.append(_slack(monitor, settings))
+    return checks
+
+
+def _slack(monitor: Monitor, settings: Settings) -> Check:
+    subject = f"{monitor.monitor}: Slack"
+    try:
+        sender = sender_from_env(monitor.alerts, settings.environ)
+        if sender is None:
+            return Check(
+                subject,
                 "note",
                 "no SLACK_BOT_TOKEN or SLACK_WEBHOOK_URL: messages are printed and saved",
                 "set one of them, or the Airflow connection rag_checks_slack",
             )
-        )
-    else:
-        try:
-            checks.append(Check(f"{name}: Slack", "ok", sender.check(monitor.alerts.channel)))
-        except RagChecksError as error:
-            checks.append(Check(f"{name}: Slack", "bad", str(error)))
-    return checks
+        if find_spec("slack_sdk") is None:
+            return Check(subject, "bad", "the package slack_sdk is missing", MONITOR_EXTRA)
+        return Check(subject, "ok", sender.check(monitor.alerts.channel))
+    except RagChecksError as error:
+        return Check(subject, "bad", str(error))
 
 
 def _conversations(monitor: Monitor, now: datetime) -> Check:
@@ -109,10 +129,10 @@ def _conversations(monitor: Monitor, now: datetime) -> Check:
     if spec is None:
         return Check(subject, "note", "none configured: only the golden set is graded")
     try:
-        files = find_files(spec.path, monitor.directory, since=datetime.min.replace(tzinfo=UTC)).paths
-    except RagChecksError as error:
+        files = find_files(spec.path, monitor.directory, since=_LONG_AGO).paths
+        newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
+    except (RagChecksError, OSError) as error:
         return Check(subject, "bad", str(error), "correct conversations.path")
-    newest = max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files)
     detail = f"{len(files)} files, newest written {newest:%Y-%m-%d %H:%M} UTC"
     if now - newest > STALE_AFTER:
         return Check(subject, "note", detail, "nothing new for over 36 hours: is the export still running?")

@@ -1,17 +1,21 @@
 """Items to grade from files people have: golden sets and tables of questions with answers."""
 
+import difflib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
-from rag_checks.errors import SourceError
+from rag_checks.errors import ConfigError, SourceError
 from rag_checks.intake.formats import recognise
-from rag_checks.intake.reader import object_of
-from rag_checks.intake.row import BadRow
+from rag_checks.intake.reader import RowReader, object_of
+from rag_checks.intake.row import BadRow, pack, turn_of
 from rag_checks.intake.streams import DamagedInput, open_stream
 from rag_checks.records import EvalItem, Response
+from rag_checks.text import clean
 
 # The names older tools use, for fields an item or its response has.
 ALIASES = {
@@ -29,17 +33,24 @@ ALIASES = {
     "id": "item_id",
 }
 HEAD_BYTES = 4096
-_RESPONSE_FIELDS = frozenset(
-    {
-        "response",
-        "retrieved_contexts",
-        "retrieved_context_ids",
-        "intent",
-        "rewritten_query",
-        "tool_calls",
-        "release",
-    }
+# What the bot said and what it was asked: spelled in as many ways as in logs, so read by the logs' reader.
+_LOGGED = (
+    "user_input",
+    "response",
+    "retrieved_contexts",
+    "retrieved_context_ids",
+    "history",
+    "intent",
+    "rewritten_query",
+    "tool_calls",
+    "release",
+    "tags",
 )
+_GOLD = ("reference", "reference_contexts", "reference_context_ids", "expected_intent", "answerable")
+_LISTS = frozenset(
+    {"retrieved_contexts", "retrieved_context_ids", "reference_contexts", "reference_context_ids"}
+)
+FIELDS = ("item_id", *_LOGGED, *_GOLD)
 
 
 def read_items(path: Path) -> list[EvalItem]:
@@ -51,9 +62,12 @@ def read_items(path: Path) -> list[EvalItem]:
             problems.append(f"{path}:{line}: {row}")
             continue
         try:
-            items.append(EvalItem.model_validate(_renamed(row, {})))
+            fields = {name: value for name, value in _renamed(row, {}).items() if value is not None}
+            items.append(EvalItem.model_validate(fields))
         except ValidationError as error:
             problems.append(f"{path}:{line}: {_first(error)}")
+        except BadRow as error:
+            problems.append(f"{path}:{line}: {error}")
     seen: set[str] = set()
     for item in items:
         if item.item_id in seen:
@@ -70,56 +84,99 @@ def read_answered(
     """Rows of questions with answers: (line, (item, response, the row)) or (line, what is wrong).
 
     Args:
-        path: JSONL, CSV or Parquet.
-        mapping: our field → the file's column, laid over the aliases.
+        path: JSONL, a JSON array, CSV or Parquet; of an array, line is the element's number from 1.
+        mapping: our field → the file's column, laid over the aliases; a column named here is read as nothing
+            else.
+
+    Raises:
+        ConfigError: a field of the mapping is none of ours.
+        SourceError: no such file, or none of these formats.
     """
+    _check_mapping(mapping)
+    reader = RowReader(None)
     for line, row in _rows(path):
         if isinstance(row, str):
             yield line, row
             continue
-        fields = _renamed(row, mapping)
-        fields.setdefault("item_id", f"row-{line}")
         try:
-            answer = Response.model_validate(
-                {name: fields[name] for name in _RESPONSE_FIELDS & fields.keys()}
-                | {"response": fields.get("response")}
-            )
-            known = EvalItem.model_fields.keys() & fields.keys()
-            item = EvalItem.model_validate(
-                {name: fields[name] for name in known} | {"item_id": str(fields["item_id"])}
-            )
+            item, answer = _answered(_renamed(row, mapping), line, reader)
         except ValidationError as error:
             yield line, _first(error)
-            continue
-        if answer.response is None:
-            yield line, "no answer: expected a field `response` (or `answer`); use --map response=COLUMN"
-            continue
-        yield line, (item, answer, row)
+        except BadRow as error:
+            yield line, str(error)
+        else:
+            yield line, (item, answer, row)
+
+
+def _answered(fields: dict[str, Any], line: int, reader: RowReader) -> tuple[EvalItem, Response]:
+    for name in ("user_input", "response"):
+        if name not in fields:
+            others = ", ".join(old for old, new in ALIASES.items() if new == name)
+            raise BadRow(f"{name}: missing (other names: {others}); --map {name}=COLUMN names another")
+    item_id = clean(str(fields.get("item_id", ""))).strip() or f"row-{line}"
+    logged = {name: fields[name] for name in _LOGGED if name in fields}
+    row, _, _ = reader.read(
+        {**logged, "response": fields["response"] or "", "turn_id": item_id, "asked_at": 0}
+    )
+    turn, _ = turn_of(pack(row))
+    item = EvalItem(
+        item_id=item_id,
+        user_input=turn.user_input,
+        history=turn.history,
+        tags=turn.tags,
+        **{name: fields[name] for name in _GOLD if name in fields},
+    )
+    no_answer = fields["response"] is None
+    answer = Response(
+        response=None if no_answer else turn.response,
+        retrieved_contexts=turn.retrieved_contexts,
+        retrieved_context_ids=turn.retrieved_context_ids,
+        intent=turn.intent,
+        rewritten_query=turn.rewritten_query,
+        tool_calls=turn.tool_calls,
+        release=turn.release,
+        error="the row holds no answer" if no_answer else None,
+        error_kind="no_answer" if no_answer else None,
+    )
+    return item, answer
+
+
+def _check_mapping(mapping: Mapping[str, str]) -> None:
+    for field in mapping:
+        if field not in FIELDS:
+            near = difflib.get_close_matches(field, FIELDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(FIELDS)}"
+            raise ConfigError(f"unknown field {field!r}; {hint}", key="--map")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Line and row, or line and what is wrong with it."""
     if not path.is_file():
-        raise SourceError(f"{path}: no such file")
+        raise SourceError(f"{path}: " + ("a folder; name a file" if path.is_dir() else "no such file"))
     with open_stream(path) as stream:
         head = stream.read(HEAD_BYTES)
+    if not head:
+        raise SourceError(f"{path}: the file is empty")
     found = recognise(path, head)
     if found is None:
-        raise SourceError(f"{path}: neither JSONL, CSV nor Parquet")
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+            yield from _elements(path)
+            return
+        raise SourceError(f"{path}: neither JSON Lines, a JSON array, CSV with a header nor Parquet")
     try:
         with open_stream(path) as stream:
             for line, _offset, entry in found.read(stream):
-                if isinstance(entry, bytes):
+                if isinstance(entry, list):
                     yield from _objects(line, entry)
                 else:
                     yield line, entry
     except DamagedInput as error:
-        yield 0, str(error)
+        yield error.line, error.reason
 
 
-def _objects(first: int, block: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def _objects(first: int, lines: list[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """The objects of a block of JSON lines, with their line numbers."""
-    for line, text in enumerate(block.split(b"\n"), start=first):
+    for line, text in enumerate(lines, start=first):
         if not text.strip():
             continue
         try:
@@ -128,15 +185,70 @@ def _objects(first: int, block: bytes) -> Iterator[tuple[int, dict[str, Any] | s
             yield line, str(error)
 
 
+def _elements(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """The objects of a JSON array, with their numbers from 1."""
+    try:
+        with open_stream(path) as stream:
+            elements = json.loads(stream.read().decode("utf-8-sig"), parse_constant=lambda _: None)
+    except DamagedInput as error:
+        raise SourceError(f"{path}: {error.reason}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not UTF-8 at byte {error.start + 1}; save the file as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from error
+    except (RecursionError, ValueError) as error:
+        raise SourceError(f"{path}: not JSON: nested too deeply, or a number is too long") from error
+    for number, element in enumerate(elements, start=1):
+        yield number, element if isinstance(element, dict) else "not a JSON object"
+
+
 def _renamed(row: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str, Any]:
-    fields = {ALIASES.get(name, name): value for name, value in row.items() if name not in ALIASES}
-    for old, new in ALIASES.items():
-        if old in row:
-            fields.setdefault(new, row[old])
-    for field, column in mapping.items():
-        if column in row:
-            fields[field] = row[column]
-    return {name: value for name, value in fields.items() if value is not None}
+    """The row under our names: mapped columns first, then our own names, then the aliases in their order.
+
+    What is null is not recorded, but for the answer: a row that has the column and no answer in it is one
+    the bot did not answer.
+    """
+    taken = set(mapping.values())
+    names = [(column, field) for field, column in mapping.items()]
+    names += [(name, name) for name in row if name not in ALIASES and name not in taken]
+    names += [(old, new) for old, new in ALIASES.items() if old not in taken]
+    fields: dict[str, Any] = {}
+    for name, field in names:
+        value = row.get(name)
+        if value is not None and fields.get(field) is None and not _is_no_list(field, value):
+            fields[field] = _spelled(field, value)
+        elif field == "response" and name in row:
+            fields.setdefault(field, None)
+    return fields
+
+
+def _is_no_list(name: str, value: Any) -> bool:
+    """Whether a field of lists holds a blank text: that says nothing, where an empty list says none."""
+    return name in _LISTS and isinstance(value, str) and not value.strip()
+
+
+def _spelled(name: str, value: Any) -> Any:
+    """A value as its field wants it: numbers as text, a single passage as a list, lists out of JSON."""
+    if isinstance(value, str):
+        value = clean(value)
+    if name in _LISTS:
+        return _list(name, value)
+    if name in FIELDS and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def _list(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        if name.startswith("reference") and isinstance(value, list):
+            return [clean(str(one)) if isinstance(one, str | int) else one for one in value]
+        return value
+    if not value.lstrip().startswith("[") or not value.rstrip().endswith("]"):
+        return [value]
+    try:
+        return msgspec.json.decode(value, type=list[Any])
+    except (msgspec.MsgspecError, RecursionError):
+        raise BadRow(f"{name}: looks like a list, but is not a JSON list of texts") from None
 
 
 def _first(error: ValidationError) -> str:

@@ -37,6 +37,9 @@ def plan_night(
 ) -> Plan:
     """Read the night's conversations, sample them, add the golden set and write the plan.
 
+    Planning a night again keeps every answer and score; only questions that the bot failed to answer are
+    asked once more.
+
     Args:
         monitor: the bot under watch.
         settings: places.
@@ -53,11 +56,19 @@ def plan_night(
         eval_run_id = nightly_run_id(monitor.monitor, night)
         earlier = store.run(eval_run_id)
         cases = [_production_case(sampled, monitor.shards) for sampled in collected.turns]
-        if ask_bot and monitor.bot is not None and golden is not None:
+        live = ask_bot and monitor.bot is not None
+        if live and golden is not None:
             cases += [_golden_case(item, monitor.shards) for item in golden.items]
-        elif earlier is not None:
-            cases += [case for case in store.cases(eval_run_id) if case.source == "golden"]
-        counts = {**collected.counts, "golden": sum(case.source == "golden" for case in cases)}
+        else:
+            asked = [case for case in store.cases(eval_run_id) if case.source == "golden"]
+            cases += [_not_asked(case) if case.response is None else case for case in asked]
+        early = window.end + timedelta(hours=_lateness(monitor)) - now
+        counts = {
+            **collected.counts,
+            "golden": sum(case.source == "golden" for case in cases),
+            "asked_live": int(live),
+            "minutes_early": max(0, round(early.total_seconds() / 60)),
+        }
         run = EvalRun(
             eval_run_id=eval_run_id,
             monitor=monitor.monitor,
@@ -91,17 +102,22 @@ def plan_for_dag_run(
     ask_bot: Literal["auto", "yes", "no"],
     now: datetime | None = None,
 ) -> Plan:
-    """`plan_night` with the night and the kind of run that an Airflow DAG run stands for.
-
-    Backfilled runs, and runs of a day before yesterday, leave the live half out unless asked for it: what the
-    bot answers today says nothing about that day.
-    """
+    """`plan_night` with the night and the kind of run that an Airflow DAG run stands for."""
     now = now or datetime.now(UTC)
     day = night_of_dag_run(monitor, logical_date=logical_date, run_after=run_after, night=night)
     backfill = run_type == "backfill"
-    is_last_night = day >= now.astimezone(monitor.zone).date() - timedelta(days=1)
-    ask = {"yes": True, "no": False, "auto": is_last_night and not backfill}[ask_bot]
+    live = asks_live(monitor, day, backfill=backfill, now=now)
+    ask = {"yes": True, "no": False, "auto": live}[ask_bot]
     return plan_night(monitor, settings, day, backfill=backfill, ask_bot=ask, now=now)
+
+
+def asks_live(monitor: Monitor, night: date, *, backfill: bool, now: datetime | None = None) -> bool:
+    """Whether the golden set is asked when nobody says so: for last night only.
+
+    What the bot answers today says nothing about an older day, and a backfill is about older days.
+    """
+    now = now or datetime.now(UTC)
+    return not backfill and night >= now.astimezone(monitor.zone).date() - timedelta(days=1)
 
 
 def night_of_dag_run(
@@ -124,6 +140,11 @@ def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | No
     if not items:
         raise ConfigError("holds no approved items", file=str(path), key="golden.path")
     return store.save_golden(monitor.golden_name, items, now)
+
+
+def _lateness(monitor: Monitor) -> float:
+    """Hours after a day's end until which its lines may still be written."""
+    return monitor.conversations.lateness_hours if monitor.conversations else 0
 
 
 def _collect(monitor: Monitor, night: date, now: datetime) -> Collected:
@@ -180,6 +201,12 @@ def _golden_case(item: EvalItem, shards: int) -> Case:
         intent=item.expected_intent or "unknown",
         shard=_shard(case_id, shards),
     )
+
+
+def _not_asked(case: Case) -> Case:
+    """A golden case of an interrupted night: what the bot would say today says nothing about that night."""
+    error = "not asked: the night was interrupted and is graded without asking the bot"
+    return case.model_copy(update={"response": Response(response=None, error=error, error_kind="not_asked")})
 
 
 def _shard(case_id: str, shards: int) -> int:

@@ -1,7 +1,6 @@
 """A whole night in one process: what `rag-checks run` and the demo's history call."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -18,11 +17,12 @@ from rag_checks.settings import Settings
 
 @dataclass(frozen=True)
 class NightResult:
-    """What one night produced."""
+    """What one night produced; `outage` is why the judge did not get through it."""
 
     run: EvalRun
     report: ReportFiles | None
     message: OutboxMessage | None
+    outage: JudgeFatal | JudgeUnavailable | None = None
 
 
 def run_night(
@@ -40,22 +40,37 @@ def run_night(
 ) -> NightResult:
     """Plan, grade, check, report and tell, in order; the same steps the DAG runs as tasks.
 
-    A judge outage does not end the night: what was not graded is recorded as such and people are told.
+    A judge outage does not end the night: what was not graded is recorded as such and people are told. They
+    are told too when the report cannot be written.
+
+    Raises:
+        OSError: the report could not be written (disk full, no permission); everything else is done.
+        SlackUnavailable, SlackRejected, DeliveryUncertain: nobody could be told; everything else is done.
+        SourceError, StoreUnavailable and other errors of ours: the night ended there.
     """
     now = now or datetime.now(UTC)
     step(f"reading conversations of {night}")
     plan = plan_night(monitor, settings, night, backfill=backfill, ask_bot=ask_bot, now=now)
     step(f"grading {plan.counts.get('sampled', 0)} logged turns and {plan.counts['golden']} golden items")
-    # The outage is noted on the run; reconcile records every case it left ungraded.
-    with suppress(JudgeFatal, JudgeUnavailable):
+    outage: JudgeFatal | JudgeUnavailable | None = None
+    try:
         evaluate_shard(monitor, settings, plan.eval_run_id, progress=progress)
+    except (JudgeFatal, JudgeUnavailable) as error:
+        # It is noted on the run too; reconcile records every case it left ungraded.
+        outage = error
     reconcile(monitor, settings, plan.eval_run_id)
     step("deciding")
     run = check(monitor, settings, plan.eval_run_id)
-    files = None
+    files: ReportFiles | None = None
+    unwritten: OSError | None = None
     if with_report:
         step("writing the report")
-        files = report(monitor, settings, plan.eval_run_id)
+        try:
+            files = report(monitor, settings, plan.eval_run_id)
+        except OSError as error:
+            unwritten = error
     step("telling people")
     message = alert(monitor, settings, plan.eval_run_id, wanted=wanted_alert, now=now)
-    return NightResult(run, files, message)
+    if unwritten is not None:
+        raise unwritten
+    return NightResult(run, files, message, outage)

@@ -21,12 +21,18 @@ def nightly_run_id(monitor: str, night: date) -> str:
 def find_run(monitor: Monitor, settings: Settings, night: date | None) -> str:
     """The run of a night, or the latest one. Raises StoreError when there is none."""
     with Store.open(settings.store_url) as store:
-        if night is not None:
-            return stored_run(store, nightly_run_id(monitor.monitor, night)).eval_run_id
+        wanted = store.run(nightly_run_id(monitor.monitor, night)) if night is not None else None
         latest = store.runs(monitor.monitor, limit=1)
     if not latest:
         raise StoreError(f"{monitor.monitor} has no runs yet; start with `rag-checks run {monitor.monitor}`")
-    return latest[0].eval_run_id
+    if night is None:
+        return latest[0].eval_run_id
+    if wanted is None:
+        raise StoreError(
+            f"{monitor.monitor} has no run of the night {night}, the latest is of {latest[0].night};"
+            f" start it with `rag-checks run {monitor.monitor} --night {night}`"
+        )
+    return wanted.eval_run_id
 
 
 def stored_run(store: Store, eval_run_id: str) -> EvalRun:

@@ -1,9 +1,9 @@
 """What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
 
-from rag_checks.judge.agreement import measured_agreement
+from rag_checks.judge.agreement import agreement_note
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
-from rag_checks.records import GradedCase, Language, RunSummary, Trend, Usage
+from rag_checks.records import GradedCase, RunSummary, Trend, Usage
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.verdicts.drift import trends, worst_level
@@ -48,25 +48,6 @@ def summarise(
         report_url=_report_url(monitor, eval_run_id),
     )
     return summary, graded
-
-
-def agreement_note(language: Language) -> str:
-    """What the offline judge is worth: its measured agreement with people, in one sentence."""
-    rows = [
-        row
-        for row in measured_agreement()["sets"]
-        if row["method"] == "offline judge"
-        and row["metric"] == "answer_correctness"
-        and row["slice"] == "all"
-    ]
-    figures = "; ".join(
-        f"{row['set']} (n={row['n']}): kappa {row['kappa']:.2f}"
-        f" [{row['kappa_low']:.2f}, {row['kappa_high']:.2f}]"
-        for row in rows
-    )
-    if language == "zh":
-        return f"答案正确性与人工标注的一致性：{figures}"
-    return f"answer correctness against people's labels: {figures}"
 
 
 def report_name(eval_run_id: str) -> str:

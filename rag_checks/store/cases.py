@@ -18,7 +18,8 @@ def plan(connection: Connection, eval_run_id: str, planned: Sequence[Case]) -> N
     """Make `planned` the cases of a run, in this order.
 
     A case whose item is unchanged keeps its scores and, when it has one, its response. A case whose item
-    changed starts anew, without scores. Cases no longer planned go, with their scores.
+    changed, or which is planned to be asked and got no answer before, starts anew, without scores. Cases no
+    longer planned go, with their scores.
 
     Raises:
         StoreError: There is no such run, or two cases have one id.
@@ -61,18 +62,27 @@ def save_response(connection: Connection, eval_run_id: str, case_id: str, respon
 def _stored(
     connection: Connection, eval_run_id: str, rows: dict[str, dict[str, Any]]
 ) -> tuple[list[str], list[str]]:
-    """Ids of stored cases: those with a response that stays, and those that are no longer right."""
+    """Ids of stored cases: those with a response that stays, and those that are no longer right.
+
+    A response without an answer does not stay when the plan asks anew: the bot may be up again.
+    """
     query = (
-        select(cases.c.case_id, cases.c.revision, cases.c.response.is_not(None))
+        select(cases.c.case_id, cases.c.revision, cases.c.response)
         .where(cases.c.eval_run_id == eval_run_id)
         .order_by(cases.c.case_id)
         .with_for_update()  # no response may arrive between this look and the writing
     )
     answered, outdated = [], []
-    for case_id, revision, has_response in connection.execute(query):
-        if case_id not in rows or rows[case_id]["revision"] != revision:
+    for case_id, revision, response in connection.execute(query):
+        planned = rows.get(case_id)
+        asked_in_vain = response is not None and response["response"] is None
+        if (
+            planned is None
+            or planned["revision"] != revision
+            or (asked_in_vain and planned["response"] is None)
+        ):
             outdated.append(case_id)
-        elif has_response:
+        elif response is not None:
             answered.append(case_id)
     return answered, outdated
 

@@ -85,7 +85,10 @@ def history(
     )
     if since is not None:
         query = query.where(runs.c.night >= since)
-    return [ScoreRow._make(row) for row in connection.execute(query)]
+    rows = [ScoreRow._make(row) for row in connection.execute(query)]
+    known = judges.load(connection, {row.judge for row in rows})
+    series = {fingerprint: judge.series if judge else None for fingerprint, judge in known.items()}
+    return [row if row.judge == series[row.judge] else row._replace(judge=series[row.judge]) for row in rows]
 
 
 def _row(score: Score, fingerprint: str | None) -> dict[str, Any]:

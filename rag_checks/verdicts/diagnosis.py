@@ -29,9 +29,9 @@ def failing_share(history: Iterable[ScoreRow], monitor: Monitor, night: date) ->
     taken from them, never a number that is compared.
     """
     marks: dict[tuple[date, str], dict[str, Mark]] = defaultdict(dict)
-    begin = monitor.baseline_from or ""
+    begin = monitor.baseline_from or date.min
     for row in history:
-        if row.source == "golden" and row.night < night and row.night.isoformat() >= begin:
+        if row.source == "golden" and row.night < night and row.night >= begin:
             usable = row.value if outcome(row) == ScoreStatus.OK else None
             marks[row.night, row.item_id][row.metric] = Mark(row.status, usable)
     nights = set(sorted({when for when, _ in marks})[: monitor.baseline_nights])
@@ -92,11 +92,11 @@ class _Releases:
     """Which releases the baseline knew, and when each appeared."""
 
     def __init__(self, history: Iterable[ScoreRow], monitor: Monitor) -> None:
-        begin = monitor.baseline_from or ""
+        begin = monitor.baseline_from or date.min
         seen: dict[date, set[str]] = defaultdict(set)
         self.first: dict[str, date] = {}
         for row in history:
-            if row.night.isoformat() >= begin and row.release is not None:
+            if row.night >= begin and row.release is not None:
                 seen[row.night].add(row.release)
                 self.first[row.release] = min(row.night, self.first.get(row.release, row.night))
         pinned = sorted(seen)[: monitor.baseline_nights]
@@ -167,16 +167,26 @@ def _quality(graded: GradedCase) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def _start(finding: Finding, language: Language) -> str | None:
+    """The release and night a problem began with, as far as they are known."""
+    night = finding.since.isoformat() if finding.since is not None else None
+    if finding.release is None:
+        return f" {night} " if night and language == "zh" else night
+    release = one_line(finding.release)
+    if language == "zh":
+        return f"版本 {release}（{night}）" if night else f"版本 {release}"
+    named = release if release.casefold().startswith("release") else f"release {release}"
+    return f"{named} ({night})" if night else named
+
+
 def _summary(finding: Finding, language: Language) -> str:
-    start = finding.since.isoformat() if finding.since is not None else None
-    if finding.release is not None:
-        start = f"release {one_line(finding.release)}"
+    start = _start(finding, language)
     name = CAUSES[finding.cause].name[language]
     intent = one_line(finding.intent) if finding.intent is not None else None
     if language == "zh":
         parts = [f"{finding.n_failing} 个新增失败中 {finding.n_cases} 个：{name}"]
         parts += [f"意图 {intent}"] if intent else []
-        parts += [f"自 {start} 起"] if start else []
+        parts += [f"自{start}起"] if start else []
         return "，".join(parts)
     parts = [f"{finding.n_cases} of {finding.n_failing} new failures: {name}"]
     parts += [f"intent {intent}"] if intent else []

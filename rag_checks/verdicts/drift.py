@@ -17,7 +17,7 @@ What decides, in this order, for each metric on each source:
 A metric without a target is held to the default `allowed_drop` and is at most *watch*.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from typing import cast
 
@@ -28,22 +28,23 @@ from rag_checks.verdicts.history import History
 from rag_checks.verdicts.series import Identity, Night
 
 
-def decide(history: Sequence[ScoreRow], monitor: Monitor, night: date) -> list[Verdict]:
+def decide(
+    history: Sequence[ScoreRow], monitor: Monitor, night: date, *, expected: Collection[Source] = ()
+) -> list[Verdict]:
     """The verdicts of one night.
 
     Args:
         history: Score rows of this and earlier nights, in any order; later ones are ignored. One run a night.
         monitor: Targets, baseline and language.
         night: The night to decide.
+        expected: Sources that should have brought cases: a targeted series of theirs without any row is
+            no_data, not silence.
 
     Returns:
         For each metric and source with rows that night one verdict for all cases, followed by those of the
         intents that fail, need watching, or have limits of their own. Ordered by metric, source, intent.
-
-    Raises:
-        ConfigError: `baseline_from` is not an ISO date.
     """
-    return History(history, monitor).verdicts(night)
+    return History(history, monitor).verdicts(night, expected)
 
 
 def worst_level(verdicts: Iterable[Verdict], monitor: Monitor) -> Level:

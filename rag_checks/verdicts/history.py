@@ -1,12 +1,11 @@
 """From all rows of a monitor to the verdicts of a night: comparable nights, baselines, limits, levels."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import cast
 
-from rag_checks.errors import ConfigError
 from rag_checks.monitor import Limits, MetricTarget, Monitor
 from rag_checks.records import Level, ScoreRow, Source, Verdict
 from rag_checks.verdicts import rules
@@ -63,15 +62,9 @@ class History:
     @cached_property
     def start(self) -> date | None:
         """Where baselines begin, when the monitor says so."""
-        text = self.monitor.baseline_from
-        if text is None:
-            return None
-        try:
-            return date.fromisoformat(text)
-        except ValueError as error:
-            raise ConfigError(f"{text!r} is no date; write it as 2026-03-01", key="baseline_from") from error
+        return self.monitor.baseline_from
 
-    def verdicts(self, night: date) -> list[Verdict]:
+    def verdicts(self, night: date, expected: Collection[Source] = ()) -> list[Verdict]:
         """See `decide`."""
         standings = [standing for key in self.series if (standing := self._standing(key, night)) is not None]
         pooled = {
@@ -82,7 +75,37 @@ class History:
         for standing in standings:
             if self._applies(standing, standings):
                 found.extend(self._judged(standing, pooled[cast("Source", standing.key.source)]))
-        return found
+        return found + list(self._absent(found, expected))
+
+    def _absent(self, found: Sequence[Verdict], expected: Collection[Source]) -> Iterator[Verdict]:
+        """A no_data verdict for each targeted series that should be there and has not one row.
+
+        A target that names no source means those in which the metric was ever scored; without any, all.
+        """
+        nothing = estimate([])
+        for target in self.monitor.targets:
+            have = {verdict.source for verdict in found if verdict.metric == target.metric}
+            known = [
+                source
+                for source in SOURCES
+                if any(night.estimate.n_ok for night in self.series.get(Key(target.metric, source), ()))
+            ]
+            wanted = [target.source] if target.source else known or SOURCES
+            for source in wanted:
+                if source in expected and source not in have:
+                    why = rules.missing(nothing, target, self.monitor.language)
+                    yield Verdict(
+                        metric=target.metric,
+                        source=source,
+                        level=Level.NO_DATA,
+                        n_ok=0,
+                        n_failed=0,
+                        n_not_applicable=0,
+                        n_total=0,
+                        minimum=target.minimum,
+                        warning=target.warning,
+                        rule=f"{target.metric}: {why}",
+                    )
 
     def _standing(self, key: Key, night: date) -> Standing | None:
         past = [n for n in self.series[key] if n.night <= night]

@@ -8,9 +8,9 @@ A format module has::
     def read(stream: BinaryIO) -> Iterator[Entry]     its turns, one after the other
 
 An entry is (1-based line or row, byte offset in the decompressed stream, turn or reason). A turn is a dict
-with field names of `records.Turn` or their aliases (`names.ALIASES`). In its place may come bytes: whole
-lines of JSON, one such object each, the first of them at the place given. A reason is a text that names what
-is wrong and quotes nothing. `streams.DamagedInput` ends a file early.
+with field names of `records.Turn` or their aliases (`names.ALIASES`). In its place may come a list of lines,
+each the JSON of such an object, the first of them at the place given. A reason is a text that names what is
+wrong and quotes nothing. `streams.DamagedInput` ends a file early.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Protocol
 
 from rag_checks.errors import SourceError
 
-Entry = tuple[int, int, dict[str, Any] | bytes | str]
+Entry = tuple[int, int, dict[str, Any] | list[bytes] | str]
 
 
 class Format(Protocol):
