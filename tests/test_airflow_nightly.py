@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -231,6 +232,17 @@ def test_a_backfill_that_fails_tells_nobody_unless_asked(space: Workspace) -> No
     assert message.message_id == f"toy-{NIGHT}:broken"
 
 
+def test_a_broken_store_is_told_too(space: Workspace, tmp_path: Path) -> None:
+    """Without a store nothing can be remembered, but somebody hears of it."""
+    (tmp_path / "store.db").write_text("this is no database", encoding="utf-8")
+    settings = replace(space.settings, home=tmp_path, store_url=f"sqlite:///{tmp_path / 'store.db'}")
+    message = pipeline.alert_broken(
+        space.monitor, settings, NIGHT, what="plan failed", error="no database", next_step="restore it"
+    )
+    assert message.state == "printed"
+    assert [path.suffix for path in sorted(settings.unsent.iterdir())] == [".json", ".txt"]
+
+
 def test_a_report_that_cannot_be_written_is_retried_then_told_once(
     dags: dict[str, Any], space: Workspace
 ) -> None:
@@ -322,11 +334,12 @@ def test_store_and_judge_of_connections_are_used_by_every_task(
         os.environ["AIRFLOW_CONN_RAG_CHECKS_JUDGE"] = json.dumps(
             {"conn_type": "http", "host": judge.url, "password": "key-of-the-connection"}
         )
+        address = judge.url
         dag_run = run(dags["rag_nightly_toy_refused"])
     assert all(found == {"success"} for found in states(dag_run).values())
     with Store.open(f"sqlite:///{tmp_path / 'of the connection.db'}") as store:
         record = store.run(f"toy_refused-nightly-{NIGHT}")
         assert record is not None
         assert record.judge is not None
-        assert record.judge.endpoint == judge.url
+        assert record.judge.endpoint == address
     assert judge.state.headers[0]["authorization"] == "Bearer key-of-the-connection"

@@ -9,12 +9,13 @@ from rag_checks import reports
 from rag_checks.alerts.messages import broken, digest
 from rag_checks.alerts.outbox import post
 from rag_checks.alerts.slack import sender_from_env
-from rag_checks.errors import RunIncomplete
+from rag_checks.errors import ConfigError, RunIncomplete, StoreError, StoreUnavailable
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.plan import night_of_dag_run
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.pipeline.summary import report_name, summarise
 from rag_checks.pipeline.writing import write_whole
+from rag_checks.protocols import Outbox
 from rag_checks.records import Level, OutboxMessage, RunSummary
 from rag_checks.settings import Settings
 from rag_checks.store import Store
@@ -72,7 +73,9 @@ def alert(
         if wanted == "yes" or (wanted == "auto" and not run.backfill):
             summary, _ = summarise(monitor, settings, eval_run_id, with_trends=False)
             if wanted == "yes" or monitor.alerts.when == "always" or summary.level is not Level.OK:
-                message = _post(store, monitor, settings, _message(monitor, settings, summary, now), now)
+                message = _post(
+                    store.outbox(), monitor, settings, _message(monitor, settings, summary, now), now
+                )
         store.save_run(run.model_copy(update={"status": "done", "finished_at": now}))
         return message
 
@@ -80,7 +83,11 @@ def alert(
 def alert_broken(
     monitor: Monitor, settings: Settings, night: date, *, what: str, error: str, next_step: str
 ) -> OutboxMessage:
-    """Tell the team that the monitor itself is broken; once per monitor and night."""
+    """Tell the team that the monitor itself is broken; once per monitor and night.
+
+    When it is the store that is broken nobody can know what was told before: told then at each call, because
+    twice is better than never.
+    """
     now = datetime.now(UTC)
     payload = broken(monitor.title or monitor.monitor, monitor.language, night, what, error, next_step)
     message = OutboxMessage(
@@ -91,8 +98,25 @@ def alert_broken(
         payload=payload,
         created_at=now,
     )
-    with Store.open(settings.store_url) as store:
-        return _post(store, monitor, settings, message, now)
+    try:
+        with Store.open(settings.store_url) as store:
+            return _post(store.outbox(), monitor, settings, message, now)
+    except (ConfigError, StoreError, StoreUnavailable):
+        return _post(_Unstored(), monitor, settings, message, now)
+
+
+class _Unstored:
+    """An outbox of one message for when there is no store."""
+
+    def enqueue(self, message: OutboxMessage) -> OutboxMessage:
+        self._message = message
+        return message
+
+    def claim(self, _message_id: str, _now: datetime) -> OutboxMessage | None:
+        return self._message
+
+    def update(self, message: OutboxMessage) -> None:
+        self._message = message
 
 
 def alert_failed_task(
@@ -134,10 +158,10 @@ _FAILED_TASK = {
 
 
 def _post(
-    store: Store, monitor: Monitor, settings: Settings, message: OutboxMessage, now: datetime
+    outbox: Outbox, monitor: Monitor, settings: Settings, message: OutboxMessage, now: datetime
 ) -> OutboxMessage:
     sender = sender_from_env(monitor.alerts, settings.environ)
-    return post(store.outbox(), message, sender, now=now, save_dir=settings.unsent)
+    return post(outbox, message, sender, now=now, save_dir=settings.unsent)
 
 
 def _message(monitor: Monitor, settings: Settings, summary: RunSummary, now: datetime) -> OutboxMessage:
