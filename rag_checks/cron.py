@@ -25,7 +25,7 @@ def is_cron(text: str) -> bool:
 
 
 def _is_cron_part(part: str, low: int, high: int, names: str) -> bool:
-    found = re.fullmatch(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([1-9]\d*))?", part)
+    found = re.fullmatch(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([1-9]\d*))?", part, re.ASCII)
     if found is None:
         return False
     ends = [
