@@ -11,6 +11,7 @@ from fake_openai import FakeOpenAI, always
 from fake_slack import FakeSlack, http, refusal
 from workspace import NIGHT, Workspace, make_workspace
 
+from rag_checks.cron import is_cron
 from rag_checks.store import head_revision
 
 COMMANDS = [
@@ -318,6 +319,37 @@ def test_config_check_takes_files_and_folders(cli: CommandLine, space: Workspace
     assert said.out.count("toy: ok") == 1
     assert "nosuch.yaml: no such file" in said.err
     assert cli("config", "check", space.monitor_file, code=0).err == ""
+
+
+def test_times_that_only_the_night_would_stumble_over_are_checked(cli: CommandLine, tmp_path: Path) -> None:
+    """A schedule and a first baseline night are looked at now; a date without quotes is as good as a text."""
+    made = make_workspace(tmp_path / "late", changes={"schedule": "at two", "baseline_from": "soon"})
+    cli.live_in(made)
+    said = cli("config", "check", code=2)
+    assert re.search(r"toy\.yaml:\d+: schedule: 'at two' is no cron expression", said.err)
+    assert re.search(r"toy\.yaml:\d+: baseline_from: 'soon' is no day", said.err)
+    text = made.monitor_file.read_text(encoding="utf-8").replace(
+        "baseline_from: soon", "baseline_from: 2026-03-01"
+    )
+    made.monitor_file.write_text(text.replace("at two", "'@daily'"), encoding="utf-8")
+    shown = json.loads(cli("config", "show", "toy", code=0).out)
+    assert (shown["baseline_from"], shown["schedule"]) == ("2026-03-01", "@daily")
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        *[(good, True) for good in ("30 2 * * *", "*/5 0-6,22 1 JAN mon-fri", "0 0 * * 7", "@weekly")],
+        *[
+            (bad, False)
+            for bad in ("60 * * * *", "* * * *", "* * 0 * *", "5-1 * * * *", "a * * * *", "@never")
+        ],
+        *[(bad, False) for bad in ("*/0 * * * *", "1, * * * *", "", "* * * * * *", "٣ * * * *")],
+    ],
+)
+def test_a_cron_expression_is_told_from_a_slip_of_the_pen(text: str, right: bool) -> None:
+    """Five fields within their limits, or one of the names."""
+    assert is_cron(text) is right
 
 
 def test_a_missing_secret_is_told_and_ends_with_2(cli: CommandLine, tmp_path: Path) -> None:
