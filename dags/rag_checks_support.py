@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowTimetableInvalid
+from airflow.sdk.exceptions import AirflowFailException
 from rag_checks_connections import environment
 
 from rag_checks.errors import ConfigError, PermanentError
@@ -62,11 +62,8 @@ def for_each_monitor(build: Callable[[Path, Monitor], DAG]) -> dict[str, DAG]:
     for path in find_monitor_files(MONITORS):
         try:
             dag = build(path, Settings.from_env().monitor(str(path)))
-            dag.validate()
         except (ConfigError, OSError) as error:
             dag = broken_dag(path, str(error))
-        except AirflowTimetableInvalid as error:
-            dag = broken_dag(path, f"{path}: schedule: {error}")
         if dag.dag_id in found:
             dag = broken_dag(
                 path, f"{path}: monitor: another file has this name; give each its own", suffix="_twice"

@@ -68,7 +68,7 @@ def nightly(path: Path, monitor: Monitor) -> DAG:
         start_date=datetime(2026, 1, 1, tzinfo=zone),
         end_date=last and datetime.combine(last, time.max, zone),
         catchup=False,
-        auto_register=False,  # for_each_monitor decides whether it is fit
+        auto_register=False,  # for_each_monitor decides: another file may have its name
         max_active_runs=1,
         tags=["rag_checks", "nightly"],
         doc_md=doc,

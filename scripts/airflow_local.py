@@ -186,9 +186,12 @@ def main() -> None:
             user, password = airflow.login()
             told = {"url": airflow.url, "home": home, "user": user, "password": password}
             say(WELCOME.format(**told, dag=dag_id, night=night))
-            while True:
-                airflow.check()
-                time.sleep(1)
+            try:
+                while True:
+                    airflow.check()
+                    time.sleep(1)
+            finally:
+                say("Ending Airflow; running tasks get some seconds …")
     except KeyboardInterrupt:
         say("Airflow has ended.")
     except Trouble as trouble:
