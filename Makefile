@@ -46,8 +46,9 @@ up: $(AIRFLOW_HOME)/ready ## Airflow on 127.0.0.1 with the demo DAGs
 	@PATH=$(BIN):$$PATH scripts/up.sh
 
 .PHONY: test
-test: $(INSTALLED) ## the test suite
-	@env -u AIRFLOW_HOME -u RAG_CHECKS_HOME -u RAG_CHECKS_MONITORS -u RAG_CHECKS_POOL $(BIN)/python -m pytest -q $(ARGS)
+# One file's tests stay in one process: Airflow's share a metadata database, and its first run costs 20 s.
+test: $(INSTALLED) ## the test suite, in two processes
+	@env -u AIRFLOW_HOME -u RAG_CHECKS_HOME -u RAG_CHECKS_MONITORS -u RAG_CHECKS_POOL $(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 .PHONY: smoke-airflow
 smoke-airflow: $(INSTALLED) ## backfills and a triggered night under Airflow's real scheduler; some minutes

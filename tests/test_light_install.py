@@ -48,6 +48,7 @@ DEVELOPING = {
     "import-linter": "make check",
     "mypy": "make check",
     "pandas-stubs": "make check",
+    "pytest-xdist": "make test, in two processes",
     "ruff": "make check",
     "types-pyyaml": "make check",
 }
