@@ -47,7 +47,11 @@ up: $(AIRFLOW_HOME)/ready ## Airflow on 127.0.0.1 with the demo DAGs
 
 .PHONY: test
 test: $(INSTALLED) ## the test suite
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@env -u AIRFLOW_HOME -u RAG_CHECKS_HOME -u RAG_CHECKS_MONITORS -u RAG_CHECKS_POOL $(BIN)/python -m pytest -q $(ARGS)
+
+.PHONY: smoke-airflow
+smoke-airflow: $(INSTALLED) ## backfills and a triggered night under Airflow's real scheduler; some minutes
+	@PATH=$(BIN):$$PATH scripts/smoke-airflow.sh
 
 .PHONY: check
 check: $(INSTALLED) ## linters, types, layers
@@ -57,9 +61,8 @@ check: $(INSTALLED) ## linters, types, layers
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(INSTALLED) ## throughput and cost of the harness, as ratios within one run
-	$(BIN)/python bench/bench_sampling.py
-	$(BIN)/python bench/bench_judge.py
+bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
+	@$(BIN)/python bench/run.py
 
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards

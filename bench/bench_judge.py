@@ -9,13 +9,14 @@ calls x latency / concurrency. Exit code 1 when a target is missed; the wall tim
 
 import argparse
 import asyncio
-import os
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 from random import Random
+
+from results import Result, tell
 
 from rag_checks import monitor
 from rag_checks.judge.client import OpenAIJudge
@@ -108,6 +109,7 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=400)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds a call takes")
     parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--json", type=Path, help="write the results there as well")
     args = parser.parse_args()
     items = [item(number) for number in range(args.items)]
     command = [sys.executable, str(FAKE), "--latency", str(args.latency)]
@@ -120,14 +122,20 @@ def main() -> int:
             server.terminate()
     ideal = calls * args.latency / args.concurrency
     cpu_ms, share, per_item = cpu * 1000 / calls, ideal / wall, tokens / args.items
-    print(f"items                   {args.items}")
-    print(f"judge calls             {calls} ({calls / args.items:.2f} an item)")
-    print(f"prompt tokens an item   {per_item:.0f} (target at most {MOST_TOKENS})")
-    print(f"CPU a call              {cpu_ms:.2f} ms (target at most {MOST_CPU_MS})")
-    print(f"wall time               {wall:.2f} s, ideal {ideal:.2f} s")
-    print(f"share of ideal          {share:.0%} (target at least {LEAST_WALL_SHARE:.0%})")
-    print(f"machine                 load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
-    return int(cpu_ms > MOST_CPU_MS or share < LEAST_WALL_SHARE or per_item > MOST_TOKENS)
+    at = f"{args.latency * 1000:.0f} ms, {args.concurrency} in flight"
+    results = [
+        Result("judge calls an item", f"{calls / args.items:.2f}"),
+        Result("prompt tokens an item", f"{per_item:.0f}", f"at most {MOST_TOKENS}", per_item <= MOST_TOKENS),
+        Result("CPU a call", f"{cpu_ms:.2f} ms", f"at most {MOST_CPU_MS} ms", cpu_ms <= MOST_CPU_MS),
+        Result(f"wall time, {at}", f"{wall:.2f} s", f"ideal {ideal:.2f} s"),
+        Result(
+            "share of ideal wall time",
+            f"{share:.0%}",
+            f"at least {LEAST_WALL_SHARE:.0%}",
+            share >= LEAST_WALL_SHARE,
+        ),
+    ]
+    return tell(results, args.json)
 
 
 if __name__ == "__main__":

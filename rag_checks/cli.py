@@ -7,6 +7,7 @@ Where two apply the later one is given: a night with the judge down has no data,
 
 import json
 import sys
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,10 +50,14 @@ MonitorArgument = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout, nothing else.")]
 
 
-def main() -> None:
-    """Entry point: turns our errors into one message and an exit code."""
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point: turns our errors into one message and an exit code.
+
+    Args:
+        args: instead of those of the process.
+    """
     try:
-        app()
+        app(args)
     except RagChecksError as error:
         err.print(f"error: {error}", style="red", markup=False)
         sys.exit(EXIT_LATER if isinstance(error, TransientError) else EXIT_FIX)

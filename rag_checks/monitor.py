@@ -1,6 +1,5 @@
 """The monitor file: what one YAML file says about one bot under watch."""
 
-import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,11 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from rag_checks.cron import is_cron
 from rag_checks.records import Language, Source, content_hash
-
-_CRON_WORDS = {"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
-_CRON_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day", 1, 31), ("month", 1, 12), ("weekday", 0, 7))
-_CRON_PART = re.compile(r"(\*|\d+(-\d+)?|[A-Za-z]{3}(-[A-Za-z]{3})?)(/[1-9]\d*)?|[Ll?]|\d+#\d")
 
 
 class Section(BaseModel):
@@ -264,18 +260,10 @@ class Monitor(Section):
 
 def check_cron(text: str) -> str:
     """The schedule, when it is a cron expression of five fields or a word like @daily. Raises ValueError."""
-    if text in _CRON_WORDS:
-        return text
-    fields = text.split()
-    if len(fields) != len(_CRON_FIELDS):
-        raise ValueError(f"{text!r} has {len(fields)} fields; cron has minute, hour, day, month, weekday")
-    for field, (name, low, high) in zip(fields, _CRON_FIELDS, strict=True):
-        for part in field.split(","):
-            if not _CRON_PART.fullmatch(part):
-                raise ValueError(f"{part!r} is no cron {name}")
-            numbers = [int(number) for number in re.findall(r"\d+", part.partition("/")[0])]
-            if any(not low <= number <= high for number in numbers):
-                raise ValueError(f"{part!r}: the {name} lies between {low} and {high}")
+    if not is_cron(text):
+        raise ValueError(
+            f"{text!r} is no cron expression; write e.g. '30 2 * * *' (minute, hour, …), or null"
+        )
     return text
 
 

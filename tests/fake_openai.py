@@ -205,11 +205,12 @@ class FakeOpenAI:
 
     @property
     def url(self) -> str:
-        """The base URL."""
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        """The base URL; still told after the end."""
+        return f"http://127.0.0.1:{self._port}/v1"
 
     def __enter__(self) -> Self:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._port = self._socket.getsockname()[1]
         self._server = uvicorn.Server(server_config(self))
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True

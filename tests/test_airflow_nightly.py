@@ -109,7 +109,7 @@ def test_every_monitor_file_has_a_dag_and_a_broken_one_hides_no_other(dags: dict
     }
     assert set(broken) == {"rag_nightly_toy_broken", "rag_nightly_toy_cron", "rag_nightly_toy_again_twice"}
     assert "did you mean 'language'?" in broken["rag_nightly_toy_broken"]
-    assert "the hour lies between 0 and 23" in broken["rag_nightly_toy_cron"]
+    assert "'30 25 * * *' is no cron expression" in broken["rag_nightly_toy_cron"]
     assert "another file has this name" in broken["rag_nightly_toy_again_twice"]
 
 

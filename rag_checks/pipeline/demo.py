@@ -1,8 +1,8 @@
 """The demo's history: the bot's earlier nights, really run and really graded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 
 from rag_checks.demo import timeline
 from rag_checks.errors import ConfigError
@@ -28,26 +28,27 @@ class DemoHistory:
 def load_history(
     settings: Settings, *, defect: bool = True, progress: Callable[[str], None] = lambda _text: None
 ) -> DemoHistory:
-    """Write the demo's logs, then run every earlier night with the release of that day deployed."""
-    progress("the demo bot is answering three weeks of questions")
-    home = settings.home / "demo"
-    timeline.prepare(home, defect=defect)
-    monitor = _monitor(settings)
-    run = kept = 0
+    """Write the demo's logs, then run every earlier night with the release of that day deployed.
+
+    Nights that are done are kept; an interrupted history is taken up where it ended. Raises ConfigError when
+    the store holds the other demo, with or without the defect.
+    """
     nights = [timeline.FIRST_NIGHT + timedelta(days=day) for day in range(timeline.NIGHTS - 1)]
+    done = _done(settings, nights, defect=defect)
+    home = settings.home / "demo"
+    if len(done) < len(nights) or not home.is_dir():
+        progress("the demo bot is answering three weeks of questions")
+        timeline.prepare(home, defect=defect)
+    monitor = _monitor(settings)
     for night in nights:
-        with Store.open(settings.store_url) as store:
-            known = store.run(nightly_run_id(monitor.monitor, night))
-        if known is not None and known.status == "done":
-            kept += 1
+        if night in done:
             continue
-        progress(f"grading night {night} ({run + kept + 1} of {len(nights)})")
+        progress(f"grading night {night} ({nights.index(night) + 1} of {len(nights)})")
         timeline.deploy(home, night, defect=defect)
         morning_after = datetime.combine(night + timedelta(days=1), time(2), tzinfo=monitor.zone)
         run_night(monitor, settings, night, with_report=False, wanted_alert="no", now=morning_after)
-        run += 1
     timeline.deploy(home, timeline.SHOWN_NIGHT, defect=defect)
-    return DemoHistory(monitor, run, kept)
+    return DemoHistory(monitor, len(nights) - len(done), len(done))
 
 
 def shown_night(settings: Settings) -> tuple[RunSummary, ReportFiles, OutboxMessage | None]:
@@ -58,6 +59,18 @@ def shown_night(settings: Settings) -> tuple[RunSummary, ReportFiles, OutboxMess
     with Store.open(settings.store_url) as store:
         messages = store.messages(eval_run_id)
     return summary, report_files(settings, monitor, eval_run_id), messages[-1] if messages else None
+
+
+def _done(settings: Settings, nights: Sequence[date], *, defect: bool) -> set[date]:
+    """The nights that need no grading. Raises ConfigError."""
+    with Store.open(settings.store_url) as store:
+        runs = [run for night in nights if (run := store.run(nightly_run_id(timeline.MONITOR, night)))]
+    if any(run.release not in (None, timeline.deployed_on(run.night, defect=defect)) for run in runs):
+        raise ConfigError(
+            f"the store holds the demo {'without' if defect else 'with'} the defect, and nights that are done"
+            f" are kept; set RAG_CHECKS_HOME to another folder, or remove {settings.home}"
+        )
+    return {run.night for run in runs if run.status == "done"}
 
 
 def _monitor(settings: Settings) -> Monitor:
