@@ -148,6 +148,11 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
 
 _VARYING = {
     "config_hash",
+    # A judgement paid before a crash and found in the cache after it costs no call the second time.
+    "calls",
+    "cached",
+    "prompt_tokens",
+    "completion_tokens",
     "created_at",
     "finished_at",
     "sent_at",
