@@ -114,8 +114,8 @@ def refused_lookup():
                 0.5,
                 "2 个段落中有 1 个有用",
                 contexts=[
-                    {"rank": 1, "useful": False, "reason": "讲的是年假"},
-                    {"rank": 2, "useful": True, "reason": "含有教研部"},
+                    {"id": 1, "useful": False, "reason": "讲的是年假"},
+                    {"id": 2, "useful": True, "reason": "含有教研部"},
                 ],
                 measured_by="reference",
             ),
@@ -220,7 +220,7 @@ def hostile_case():
         "production:" + HOSTILE,
         [
             score("faithfulness", 0.0, HOSTILE, claims=[claim(HOSTILE, False, HOSTILE)]),
-            score("context_precision", 0.0, contexts=[{"rank": 1, "useful": False, "reason": HOSTILE}]),
+            score("context_precision", 0.0, contexts=[{"id": 1, "useful": False, "reason": HOSTILE}]),
             score("house_rubric", 0.2, HOSTILE, verdicts=[{HOSTILE: HOSTILE}], note=HOSTILE),
         ],
         response=Response(

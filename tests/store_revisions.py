@@ -11,7 +11,7 @@ INSERT INTO judges VALUES ('265de4474c09', 'openai', 'https://judge.example/v1',
 _RUN = """
 INSERT INTO runs VALUES ('shop-2026-03-01', 'shop', 'nightly', '2026-03-01', '2026-03-01 00:00:00.000000',
 '2026-03-02 00:00:00.000000', false, NULL, NULL, '265de4474c09', '{"faithfulness":"1"}', '', '', 'planned',
-'{"read":812,"sampled":100}', '2026-03-02 02:30:00.000000', NULL)
+'{"read":812,"sampled":100}', NULL, '2026-03-02 02:30:00.000000', NULL)
 """
 _CASES = """
 INSERT INTO cases VALUES

@@ -61,9 +61,7 @@ def usefulness(scores: Sequence[Score]) -> dict[int, tuple[bool, str]]:
     precision = next((s for s in scores if s.metric == "context_precision"), None)
     rows = precision.evidence.get("contexts", []) if precision else []
     return {
-        row["rank"]: (row["useful"], row.get("reason", ""))
-        for row in rows
-        if "rank" in row and "useful" in row
+        row["id"]: (row["useful"], row.get("reason", "")) for row in rows if "id" in row and "useful" in row
     }
 
 
