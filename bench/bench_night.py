@@ -44,13 +44,12 @@ def measure(home: Path, history: int) -> list[Result]:
     settings = Settings.from_env({"RAG_CHECKS_HOME": str(home), "RAG_CHECKS_MONITORS": str(monitors)})
     timeline.prepare(home / "demo", defect=True)
     monitor = settings.monitor(timeline.MONITOR)
+    morning = datetime.combine(timeline.SHOWN_NIGHT + timedelta(days=1), clock(2), tzinfo=monitor.zone)
     for back in range(history, 0, -1):
         night = timeline.SHOWN_NIGHT - timedelta(days=back)
         timeline.deploy(home / "demo", night, defect=True)
-        morning = datetime.combine(night + timedelta(days=1), clock(2), tzinfo=monitor.zone)
         run_night(monitor, settings, night, with_report=False, wanted_alert="no", now=morning)
     timeline.deploy(home / "demo", timeline.SHOWN_NIGHT, defect=True)
-    morning = datetime.combine(timeline.SHOWN_NIGHT + timedelta(days=1), clock(2), tzinfo=monitor.zone)
 
     steps: list[tuple[str, float]] = []
 

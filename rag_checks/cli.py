@@ -388,3 +388,7 @@ def _exit_code(level: str) -> int:
 
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -125,6 +125,13 @@ class OpenAIJudge(Section):
     extra_headers: dict[str, str] = Field(default_factory=dict)
     extra_body: dict[str, Any] = Field(default_factory=dict)
 
+    @field_validator("extra_body")
+    @classmethod
+    def _holds_no_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if "${" in str(value):
+            raise ValueError("is recorded with every score and takes no ${…}; put secrets into extra_headers")
+        return value
+
 
 class Golden(Section):
     """The golden set asked live every night."""

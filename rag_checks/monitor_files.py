@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from rag_checks import metrics
 from rag_checks.errors import ConfigError, MissingSecret
 from rag_checks.intake.formats import known_formats
-from rag_checks.monitor import HttpBot, Monitor, OpenAIJudge, Section
+from rag_checks.monitor import HttpBot, Monitor, OpenAIBot, OpenAIJudge, Section
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NAME = re.compile(r"""^monitor:\s*["']?(\w+)""", re.MULTILINE)
@@ -23,7 +23,7 @@ _OPENAI = "https://api.openai.com/v1"
 
 # Secrets and what connections provide: the bot and the judge fill these in when they are opened, so that no
 # secret is in the configuration and DAGs can be read without any connection.
-_FILLED_LATE = {("bot", "headers"), ("bot", "url"), ("judge", "extra_headers")}
+_FILLED_LATE = {("bot", "headers"), ("bot", "url"), ("judge", "extra_headers"), ("judge", "extra_body")}
 
 
 class _Lines(dict[tuple[str | int, ...], int]):
@@ -105,19 +105,33 @@ def missing_secrets(monitor: Monitor, environ: Mapping[str, str] = os.environ) -
                     key="judge",
                 )
             )
-    if isinstance(monitor.bot, HttpBot):
-        places = {"bot.url": monitor.bot.url}
-        places |= {f"bot.headers.{header}": value for header, value in monitor.bot.headers.items()}
-        for key, value in places.items():
-            missing.extend(
+    if isinstance(monitor.bot, OpenAIBot) and monitor.bot.base_url is None:
+        own_place = environ.get("RAG_CHECKS_BOT_BASE_URL") or environ.get("OPENAI_BASE_URL")
+        if not own_place and not (environ.get("RAG_CHECKS_BOT_API_KEY") or environ.get("OPENAI_API_KEY")):
+            missing.append(
                 MissingSecret(
-                    f"set {name} in the environment or the Airflow connection rag_checks_bot",
-                    key=key,
+                    "the bot needs a key: set RAG_CHECKS_BOT_API_KEY or the connection rag_checks_bot",
+                    key="bot",
                 )
-                for name in _VARIABLE.findall(value)
-                if not environ.get(name)
             )
+    missing.extend(
+        MissingSecret(f"set {name} in the environment or an Airflow connection", key=key)
+        for key, value in _late_values(monitor)
+        for name in _VARIABLE.findall(value)
+        if not environ.get(name)
+    )
     return missing
+
+
+def _late_values(monitor: Monitor) -> Iterator[tuple[str, str]]:
+    """Key and text of all that is filled in only when bot and judge are opened."""
+    if isinstance(monitor.bot, HttpBot):
+        yield "bot.url", monitor.bot.url
+        for header, value in monitor.bot.headers.items():
+            yield f"bot.headers.{header}", value
+    if isinstance(monitor.judge, OpenAIJudge):
+        for header, value in monitor.judge.extra_headers.items():
+            yield f"judge.extra_headers.{header}", value
 
 
 def json_schema() -> dict[str, Any]:

@@ -65,13 +65,13 @@ def test_a_message_is_exactly_what_was_reviewed(kind, language):
 
 
 def test_the_most_important_comes_first():
-    """Failing metrics, then the cause and what to do, then all numbers, then single answers."""
+    """The cause and what to do, then the failing metrics, then all numbers, then single answers."""
     text = as_terminal(digest(failing_night("en")))
     order = [
         "below target",
-        "0.62",
         "Where it broke",
         "Next: ",
+        "0.62",
         "Open the report",
         "All numbers",
         "Worst answers",

@@ -113,7 +113,7 @@ def test_without_any_monitor_the_folder_is_named(cli: CommandLine, tmp_path: Pat
 
 def test_a_night_is_run_and_shown_again(cli: CommandLine, space: Workspace) -> None:
     """Run grades, report shows the same from the store; both exit 0 because all is well."""
-    first = cli("run", "toy", "--night", NIGHT.isoformat(), code=0)
+    first = cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", code=0)
     assert "测试助手" in first.out
     assert "toy-nightly-2026-03-10.html" in first.out
     again = cli("report", "toy", code=0)
@@ -122,7 +122,7 @@ def test_a_night_is_run_and_shown_again(cli: CommandLine, space: Workspace) -> N
 
 def test_json_is_all_there_is_on_stdout(cli: CommandLine, space: Workspace) -> None:
     """Run and report print one JSON value with run, level, verdicts, findings, report and message."""
-    ran = json.loads(cli("run", "toy", "--night", NIGHT.isoformat(), "--json", code=0).out)
+    ran = json.loads(cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--json", code=0).out)
     assert (ran["level"], ran["run"]["night"]) == ("ok", "2026-03-10")
     assert ran["message"]["state"] == "printed"
     assert Path(ran["report"]).is_file()
@@ -152,7 +152,7 @@ def test_a_report_of_a_night_that_was_not_run_names_the_latest_and_the_command(
     cli: CommandLine, space: Workspace
 ) -> None:
     """What to do next can be copied."""
-    cli("run", "toy", "--night", NIGHT.isoformat(), "--no-alert", code=0)
+    cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--no-alert", code=0)
     said = cli("report", "toy", "--night", "2026-03-09", code=2)
     assert "2026-03-10" in said.err
     assert "rag-checks run toy --night 2026-03-09" in said.err
@@ -165,7 +165,10 @@ def test_a_missed_target_ends_with_1(cli: CommandLine, tmp_path: Path) -> None:
     (made.folder / "answers.json").write_text("{}", encoding="utf-8")
     cli.live_in(made)
     assert (
-        json.loads(cli("run", "toy", "--night", NIGHT.isoformat(), "--json", code=1).out)["level"] == "fail"
+        json.loads(cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--json", code=1).out)[
+            "level"
+        ]
+        == "fail"
     )
     assert cli("report", "toy").code == 1
 
@@ -180,7 +183,7 @@ def test_a_night_with_the_judge_down_is_shown_and_says_so(
         config = {"kind": "openai", "model": "judge-1", "base_url": judge.url, "retries": 0}
         cli.use(OPENAI_API_KEY="test")
         cli.live_in(make_workspace(tmp_path / "down", changes={"judge": config}))
-        said = cli("run", "toy", "--night", NIGHT.isoformat(), "--json", code=code)
+        said = cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--json", code=code)
     shown = json.loads(said.out)
     assert shown["level"] == "no_data"
     assert shown["run"]["problem"]
@@ -197,7 +200,7 @@ def test_a_night_nobody_could_be_told_about_is_still_shown(
         alerts = {"channel": "#rag-alerts", "slack_base_url": slack.url}
         cli.live_in(make_workspace(tmp_path / "mute", changes={"alerts": alerts}))
         cli.use(SLACK_BOT_TOKEN=slack.token)
-        said = cli("run", "toy", "--night", NIGHT.isoformat(), "--json", code=code)
+        said = cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--json", code=code)
     assert json.loads(said.out)["level"] == "ok"
     assert "Slack" in said.err
 
@@ -211,7 +214,7 @@ def test_questions_a_bot_failed_are_asked_again_when_the_night_is_run_again(
     )
     (made.folder / "bot_of_outages.py").write_text(BOT_OF_OUTAGES, encoding="utf-8")
     cli.live_in(made)
-    night = ("run", "toy", "--night", NIGHT.isoformat(), "--json")
+    night = ("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", "--json")
     (made.folder / "down").touch()
     assert json.loads(cli(*night, code=1).out)["level"] == "no_data"
     (made.folder / "down").unlink()
@@ -226,7 +229,7 @@ def test_a_full_disk_is_one_line_and_people_are_told_all_the_same(cli: CommandLi
     folder = space.settings.reports / "toy"
     folder.mkdir(parents=True)
     (folder / ".toy-nightly-2026-03-10.html.part").symlink_to("/dev/full")
-    said = cli("run", "toy", "--night", NIGHT.isoformat(), code=2)
+    said = cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", code=2)
     assert "No space left" in said.err
     assert len(said.err.splitlines()) == 1
     assert list(space.settings.unsent.glob("*_digest.txt"))
@@ -327,7 +330,7 @@ def test_times_that_only_the_night_would_stumble_over_are_checked(cli: CommandLi
     cli.live_in(made)
     said = cli("config", "check", code=2)
     assert re.search(r"toy\.yaml:\d+: schedule: 'at two' is no cron expression", said.err)
-    assert re.search(r"toy\.yaml:\d+: baseline_from: 'soon' is no day", said.err)
+    assert re.search(r"toy\.yaml:\d+: baseline_from: Input should be a valid date", said.err)
     text = made.monitor_file.read_text(encoding="utf-8").replace(
         "baseline_from: soon", "baseline_from: 2026-03-01"
     )

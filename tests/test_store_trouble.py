@@ -35,7 +35,7 @@ from store_processes import (
 )
 
 from rag_checks.errors import StoreUnavailable, TransientError
-from rag_checks.store import Store, head_revision, schema_revision
+from rag_checks.store import Store, head_revision, schema_revision, shown_address
 from rag_checks.store.engine import parse_url
 
 RUN = "shop-2026-03-01"
@@ -244,3 +244,12 @@ def test_broken_rules_are_not_called_unavailable(store):
         store.save_scores([make_score(99, reason="张伟的工资")])
     assert not isinstance(caught.value, TransientError)
     assert "张伟" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:hunter22@h/db", "postgresql://u@h/db?password=hunter22&sslpassword=hunter22"]
+)
+def test_no_secret_of_a_store_url_is_ever_shown(url):
+    """Neither a password in its usual place nor one in the query."""
+    assert "hunter22" not in shown_address(url)
+    assert "h/db" in shown_address(url)

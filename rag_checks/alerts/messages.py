@@ -62,11 +62,11 @@ def digest(summary: RunSummary, *, mention: str | None = None) -> Payload:
     called = cut(plain(mention or ""), 500)
     if called and summary.level is Level.FAIL:
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": mentions(called)}})
-    blocks.append(_headline(summary))
     if summary.run.problem:
         blocks.append(rich(section(words(cut(plain(summary.run.problem), 600, "…"), bold=True))))
     if summary.findings:
         blocks.append(_diagnosis(summary.findings, language))
+    blocks.append(_headline(summary))
     if summary.report_url:
         blocks.append(rich(section(link(summary.report_url, PHRASES[language]["report"]))))
     blocks.append(context(_facts(summary)))

@@ -100,7 +100,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
                 "judge": _main_judge(scores),
                 "release": main_release(cases) or run.release,
                 "status": "evaluated",
-                "problem": "\n".join(filter(None, problems)) or None,
+                "problem": "; ".join(filter(None, problems)) or None,
             }
         )
         store.save_run(run)
@@ -164,7 +164,7 @@ def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
         problems.append(
             f"read {early} minutes before the day's last lines are due (lateness_hours): run the night again"
         )
-    return "\n".join(problems) or None
+    return "; ".join(problems) or None
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:

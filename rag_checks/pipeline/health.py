@@ -24,7 +24,7 @@ from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
-from rag_checks.store import Store
+from rag_checks.store import Store, shown_address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def doctor(settings: Settings, name: str | None = None, *, now: datetime | None 
 
 
 def _store(settings: Settings) -> Check:
-    place = settings.store_url.split("@")[-1]
+    place = shown_address(settings.store_url)
     try:
         with Store.open(settings.store_url) as store:
             return Check("store", "ok", f"{place} is reachable, {len(store.monitors())} monitors have runs")

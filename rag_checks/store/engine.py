@@ -53,6 +53,19 @@ _ACT = {
 }
 
 
+def shown(url: URL) -> str:
+    """The address without secrets: neither the password nor the query, where one may be given too."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def shown_address(url: str) -> str:
+    """`shown` for a URL as people write it; an unreadable one is not repeated."""
+    try:
+        return shown(parse_url(url))
+    except ConfigError:
+        return "the store's URL"
+
+
 def parse_url(url: str) -> URL:
     """The database's URL with our driver in it.
 
@@ -94,7 +107,7 @@ class Database:
     def __init__(self, url: str, *, lock_timeout_s: float = LOCK_TIMEOUT_S, migrating: bool = False) -> None:
         self.url = parse_url(url)
         file = sqlite_file(self.url)
-        self.name = self.url.render_as_string(hide_password=True) if file is None else str(file)
+        self.name = shown(self.url) if file is None else str(file)
         if file is not None:
             _make_folder(file)
             self._engine = _sqlite_engine(self.url, lock_timeout_s, foreign_keys=not migrating)
