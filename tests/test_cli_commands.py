@@ -1,6 +1,7 @@
 """The commands around a night: what they say, how they end, and that mistakes are named with their fix."""
 
 import json
+import os
 import re
 import sqlite3
 from pathlib import Path
@@ -228,7 +229,7 @@ def test_a_full_disk_is_one_line_and_people_are_told_all_the_same(cli: CommandLi
     """The report cannot be written; verdicts are stored and the message is out."""
     folder = space.settings.reports / "toy"
     folder.mkdir(parents=True)
-    (folder / ".toy-nightly-2026-03-10.html.part").symlink_to("/dev/full")
+    (folder / f".toy-nightly-2026-03-10.html.{os.getpid()}.part").symlink_to("/dev/full")
     said = cli("run", "toy", "--night", NIGHT.isoformat(), "--ask-bot", code=2)
     assert "No space left" in said.err
     assert len(said.err.splitlines()) == 1

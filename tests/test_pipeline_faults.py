@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import socket
 import sqlite3
 import sys
@@ -262,7 +263,7 @@ def test_a_full_disk_fails_the_report_only_and_leaves_no_half_file(tmp_path: Pat
     first = night(space)
     assert first.report is not None
     before = first.report.html.read_bytes()
-    partial = first.report.html.with_name(f".{first.report.html.name}.part")
+    partial = first.report.html.with_name(f".{first.report.html.name}.{os.getpid()}.part")
     partial.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left"):
         pipeline.report(space.monitor, space.settings, RUN)
