@@ -3,15 +3,19 @@
 import os
 from typing import Any
 
-from airflow.sdk import BaseHook
+from airflow.sdk import BaseHook, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 
 def environment() -> dict[str, str]:
-    """The process environment with the secrets of all `rag_checks_*` connections there are.
+    """The process environment with the secrets of Airflow variables and `rag_checks_*` connections.
 
-    They are put into the process's own environment as well: openai, boto3 and slack-sdk look there.
+    They are put into the process's own environment as well: openai, boto3 and slack-sdk look there. A
+    connection wins over a variable, a variable over the environment.
     """
+    for name in VARIABLES:
+        if value := Variable.get(name, default=None):
+            os.environ[name] = value
     for conn_id, translate in TRANSLATIONS.items():
         try:
             connection = BaseHook.get_connection(conn_id)
@@ -70,6 +74,14 @@ def _address(connection: Any) -> str | None:
     return f"{protocol}://{host}{port}/{path}".rstrip("/")
 
 
+VARIABLES = (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "RAG_CHECKS_BOT_API_KEY",
+    "RAG_CHECKS_BOT_BASE_URL",
+    "SLACK_BOT_TOKEN",
+    "SLACK_WEBHOOK_URL",
+)
 TRANSLATIONS = {
     "rag_checks_judge": _judge,
     "rag_checks_bot": _bot,

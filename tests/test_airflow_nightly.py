@@ -320,6 +320,21 @@ def test_connections_become_the_variables_that_libraries_read(
 
 
 @pytest.mark.usefixtures("clean_environ")
+def test_secrets_are_taken_from_airflow_variables_under_their_libraries_names() -> None:
+    """A variable wins over the environment, a connection over the variable."""
+    from rag_checks_connections import environment  # noqa: PLC0415 - on the path only with the DAGs' fixtures
+
+    os.environ["SLACK_BOT_TOKEN"] = "of-the-environment"
+    os.environ["AIRFLOW_VAR_SLACK_BOT_TOKEN"] = "of-the-variable"
+    os.environ["AIRFLOW_VAR_OPENAI_API_KEY"] = "of-the-variable"
+    os.environ["AIRFLOW_CONN_RAG_CHECKS_JUDGE"] = json.dumps(
+        {"conn_type": "http", "password": "of-the-connection"}
+    )
+    found = environment()
+    assert (found["SLACK_BOT_TOKEN"], found["OPENAI_API_KEY"]) == ("of-the-variable", "of-the-connection")
+
+
+@pytest.mark.usefixtures("clean_environ")
 def test_store_and_judge_of_connections_are_used_by_every_task(
     dags: dict[str, Any], space: Workspace, tmp_path: Path
 ) -> None:

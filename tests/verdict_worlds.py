@@ -100,7 +100,7 @@ class World:
                 )
                 yield self._score(
                     metric,
-                    rate - self._loss(metric, number, intent),
+                    rate,
                     night=when,
                     intent=intent,
                     item_id=f"t{number}-{item}",
