@@ -1,12 +1,11 @@
 """What the judge client costs: N items x four tasks against a fake endpoint of 200 ms, 64 calls in flight.
 
-    python bench/bench_judge.py [--items 1000] [--latency 0.2] [--concurrency 64]
+    python bench/bench_judge.py [--items 400] [--latency 0.2] [--concurrency 64]
 
 The endpoint (tests/fake_openai.py) is a process of its own. Prints calls, prompt tokens an item, CPU of this
 process a call (all of it: prompts, cache keys, HTTP, parsing) and the wall time as a share of the ideal,
-calls x latency / concurrency. The probe and the first connections cost most of a second once, hence 1,000
-items: 400 gave 85 %, 1,000 gave 91 % on the same machine. Exit code 1 when a target is missed; the wall time
-needs a quiet machine.
+calls x latency / concurrency; the probe and the first connections are part of it. Exit code 1 when a target
+is missed; the wall time needs a quiet machine.
 """
 
 import argparse
@@ -108,7 +107,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--items", type=int, default=1000)
+    parser.add_argument("--items", type=int, default=400)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds a call takes")
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--json", type=Path, help="write the results there as well")

@@ -55,9 +55,8 @@ def diagnose(
     Args:
         tonight: Tonight's cases with their scores.
         baseline_failing: Share of its baseline nights on which an item failed (`failing_share`); an item
-        that failed on
-            half of them or more is no news. Logged turns have no such past: they count only where a
-            production verdict says something is wrong.
+            that failed on half of them or more is no news. Logged turns have no such past: they count only
+            where a production verdict says something is wrong.
         verdicts: Tonight's verdicts.
         monitor: For language and baseline.
         history: Earlier score rows, to tell whether the failing release is newer than the baseline.

@@ -1,11 +1,11 @@
 """Great Expectations carries the checks: one suite a monitor, built from its targets.
 
-The only module that imports great_expectations (3 to 12 s) and pandas, both on first use. GX sees one frame
-of
-numbers: text in a frame ends up word for word in its results. The frame has one row a score and the columns
+The only module that imports great_expectations (3 to 12 s) and pandas, both on first use.
+GX sees one frame of numbers: text in a frame ends up word for word in its results. The frame has one row a
+score and the columns
 
-- `series`: position of the metric and source in `targeted(monitor)`; every expectation looks at one series
-only,
+- `series`: position of the metric and source in `targeted(monitor)`; every expectation looks at one
+  series only,
 - `applicable`: 1, or 0 where the metric does not apply,
 - `value`: the score as stored, NaN without one; infinities stay, for the range check to find,
 - `scored`: 1 where the value counts in our means, else NaN,
@@ -155,8 +155,7 @@ def check(
         verdicts: Tonight's stored verdicts; the worst slice of a series speaks for it.
         monitor: Targets.
         planned: Cases planned for each (metric, source), those not applicable included. A series that is
-        missing here
-            was planned with nothing, and fails completeness.
+            missing here was planned with nothing, and fails completeness.
 
     Returns:
         Results in the order of the suite. `success` is None, with `exception`, when an expectation could not
