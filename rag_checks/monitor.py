@@ -200,7 +200,10 @@ class Monitor(Section):
     sample: Sample = Sample()
     golden: Golden = Golden()
     judge: Annotated[OfflineJudge | OpenAIJudge, Field(discriminator="kind")] = OfflineJudge()
-    metrics: list[str] = Field(default_factory=list, description="Left out: all that apply.")
+    metrics: list[str] = Field(default_factory=list, description="Left out: the default ones that apply.")
+    metric_options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Options by metric; changed ones are part of its version."
+    )
     targets: list[MetricTarget] = Field(default_factory=list)
     alerts: Alerts = Alerts()
     shards: int = Field(2, ge=1, le=64, description="Parallel evaluation tasks.")

@@ -11,9 +11,9 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from rag_checks import metrics
 from rag_checks.errors import ConfigError, MissingSecret
 from rag_checks.intake.formats import known_formats
+from rag_checks.metrics.catalogue import catalogue
 from rag_checks.monitor import HttpBot, Monitor, OpenAIBot, OpenAIJudge, Section
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -288,9 +288,15 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[st
         (("metrics", i), name) for i, name in enumerate(monitor.metrics)
     ]
     places += [(("targets", i, "metric"), target.metric) for i, target in enumerate(monitor.targets)]
+    try:
+        known = list(catalogue(monitor))
+    except ConfigError as error:
+        key = tuple((error.key or "").split("."))
+        yield f"{file}:{lines.near(key)}: {error}"
+        return
     for path, name in places:
-        if name not in metrics.names():
-            suggestion = _suggest(name, metrics.names())
+        if name not in known:
+            suggestion = _suggest(name, known)
             yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
 
 

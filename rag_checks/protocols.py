@@ -19,7 +19,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from rag_checks.records import EvalItem, JudgeIdentity, Language, OutboxMessage, Record, Response, Usage
 
@@ -44,6 +44,9 @@ class JudgeRequest(Record):
     task: Task
     language: Language
     inputs: dict[str, Any]
+    repeat: int = Field(
+        0, ge=0, description="Which of several judgements of the same; each is paid for once."
+    )
 
 
 class Output(BaseModel):
@@ -108,7 +111,7 @@ OUTPUTS: dict[Task, type[Output]] = {
 class JudgeReply(Record):
     """A validated reply and who gave it."""
 
-    output: AnswerAnalysis | ReferenceAnalysis | ContextCheck | ClaimComparison
+    output: SerializeAsAny[Output]
     identity: JudgeIdentity
     usage: Usage = Usage()
     flags: tuple[str, ...] = Field((), description="E.g. repaired, contexts_split.")

@@ -91,8 +91,12 @@ class EvalItem(Record):
 
     @property
     def revision(self) -> str:
-        """Content hash (12 hex digits): changes when anything that affects a score changes."""
-        return content_hash(self.model_dump(mode="json", exclude={"status", "origin", "tags"}))[:12]
+        """Content hash (12 hex digits): changes when anything that affects a score changes.
+
+        What is not recorded is left out, so that a field added to items later changes no revision.
+        """
+        known = self.model_dump(mode="json", exclude={"status", "origin", "tags"}, exclude_none=True)
+        return content_hash(known)[:12]
 
 
 class GoldenSet(Record):

@@ -5,8 +5,8 @@ from typing import Any
 
 from rag_checks.errors import JudgeError
 from rag_checks.judge.failures import Failure, Rule
-from rag_checks.judge.validate import AnyOutput, read_output
-from rag_checks.protocols import JudgeRequest
+from rag_checks.judge.validate import read_output
+from rag_checks.protocols import JudgeRequest, Output
 from rag_checks.records import Usage
 
 
@@ -49,7 +49,7 @@ class Completion:
             message = f"the endpoint's reply has no readable choice ({type(error).__name__}: {error})"
             return Failure("unreadable", Rule.RETRY, message, str(reply))
 
-    def output(self, request: JudgeRequest) -> AnyOutput:
+    def output(self, request: JudgeRequest) -> Output:
         """The validated output.
 
         Raises:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -10,17 +10,13 @@ from rag_checks.errors import JudgeUnavailable
 from rag_checks.protocols import OUTPUTS, JudgeReply, JudgeRequest, Task
 from rag_checks.records import JudgeIdentity, Usage, content_hash
 
-if TYPE_CHECKING:
-    from rag_checks.judge.validate import AnyOutput
-
 T = TypeVar("T")
 
 
 def reply_key(settings: dict[str, Any], request: JudgeRequest) -> str:
     """SHA-256 over who is asked (`settings`: endpoint, model, parameters, prompts) and all that is asked."""
-    return content_hash(
-        {"judge": settings, "task": request.task, "language": request.language, "inputs": request.inputs}
-    )
+    asked = {"judge": settings, "task": request.task, "language": request.language, "inputs": request.inputs}
+    return content_hash(asked | ({"repeat": request.repeat} if request.repeat else {}))
 
 
 def stored_reply(reply: JudgeReply) -> dict[str, Any]:
@@ -32,7 +28,7 @@ def reply_from_store(task: Task, stored: dict[str, Any]) -> JudgeReply | None:
     """A stored reply, counted as cached; None when it does not fit the shapes of today."""
     try:
         return JudgeReply(
-            output=cast("AnyOutput", OUTPUTS[task].model_validate(stored["output"])),
+            output=OUTPUTS[task].model_validate(stored["output"]),
             identity=JudgeIdentity.model_validate(stored["identity"]),
             usage=Usage(cached=1),
             flags=tuple(stored["flags"]),

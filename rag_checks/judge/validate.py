@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,12 +16,11 @@ from rag_checks.protocols import (
     ClaimComparison,
     ContextCheck,
     JudgeRequest,
+    Output,
     ReferenceAnalysis,
     Task,
 )
 from rag_checks.text import clean
-
-AnyOutput = AnswerAnalysis | ReferenceAnalysis | ContextCheck | ClaimComparison
 
 _VERDICTS = {"answer_claims": "supported", "reference_claims": "supported", "contexts": "useful"}
 # The only texts that mean nothing but a truth value; numbers other than 0 and 1 would be a guess at a scale.
@@ -47,7 +46,7 @@ def expected_ids(request: JudgeRequest) -> dict[str, int]:
     return counts
 
 
-def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> AnyOutput:
+def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> Output:
     """The one valid output in a model's text.
 
     Args:
@@ -68,7 +67,7 @@ def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> AnyOutp
         candidates = json_objects(text)
     if "\\u" in text:  # escapes may spell what `clean` took out of the text
         candidates = [cleaned(candidate) for candidate in candidates]
-    outputs: list[AnyOutput] = []
+    outputs: list[Output] = []
     problems: list[str] = []
     for candidate in candidates:
         output = _validated(request, candidate, problems)
@@ -89,21 +88,20 @@ def _told(problems: list[str], text: str) -> str:
     return "the reply is not a JSON object" if text.strip() else "the reply is empty"
 
 
-def _validated(request: JudgeRequest, candidate: dict[str, Any], problems: list[str]) -> AnyOutput | None:
+def _validated(request: JudgeRequest, candidate: dict[str, Any], problems: list[str]) -> Output | None:
     """The candidate as an output; None with the reasons added to `problems`."""
     counts = expected_ids(request)
     try:
-        output = cast("AnyOutput", OUTPUTS[request.task].model_validate(_prepared(candidate, counts)))
+        output = OUTPUTS[request.task].model_validate(_prepared(candidate, counts))
     except ValidationError as error:
         problems.extend(
             f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
             for one in error.errors(include_url=False)
         )
         return None
-    if isinstance(output, ContextCheck | ClaimComparison):
-        broken = [problem for name, count in counts.items() for problem in _wrong_ids(output, name, count)]
-    else:
-        broken = _blank_texts(output)
+    broken = [problem for name, count in counts.items() for problem in _wrong_ids(output, name, count)]
+    if isinstance(output, AnswerAnalysis | ReferenceAnalysis):
+        broken += _blank_texts(output)
     problems.extend(broken)
     return None if broken else _in_order(output)
 
@@ -142,7 +140,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
 
 
-def _wrong_ids(output: ContextCheck | ClaimComparison, name: str, count: int) -> list[str]:
+def _wrong_ids(output: Output, name: str, count: int) -> list[str]:
     """What is wrong with the ids of one list of verdicts: each of 1..count must be there exactly once."""
     seen = Counter(verdict.id for verdict in getattr(output, name))
     problems = {
@@ -166,7 +164,7 @@ def _blank(name: str, texts: Sequence[str]) -> list[str]:
     return [f"{name}: an entry is blank"] if any(not text.strip() for text in texts) else []
 
 
-def _in_order(output: AnyOutput) -> AnyOutput:
+def _in_order(output: Output) -> Output:
     """Verdicts sorted by id, so that the order a model chose cannot matter to anyone."""
     if not isinstance(output, ContextCheck | ClaimComparison):
         return output

@@ -40,7 +40,7 @@ class Exam:
     """One case on the judge's desk.
 
     Reading a property that holds a task starts it, once; awaiting it twice asks once. `replies` keeps what
-    the judge answered, by task, for usage, identity and flags.
+    the judge answered, for usage, identity and flags; keys are `Metric.reads`.
     """
 
     def __init__(self, case: Case, judge: Judge, asks: Collection[Ask]) -> None:
@@ -55,7 +55,7 @@ class Exam:
         self.answer = (case.response.response or "").strip()
         self.reference = (case.item.reference or "").strip()
         self.contexts = case.response.retrieved_contexts or ()
-        self.replies: dict[Task, JudgeReply] = {}
+        self.replies: dict[str, JudgeReply] = {}
         self._judge = judge
         self._asks = frozenset(asks)
         self._tasks: list[asyncio.Task[Any]] = []
@@ -106,9 +106,21 @@ class Exam:
         self._tasks.append(task)
         return task
 
-    async def _ask(self, task: Task, expected: type[OutputT], inputs: dict[str, Any]) -> OutputT:
+    async def ask_own(
+        self, metric: str, task: Task, expected: type[OutputT], inputs: dict[str, Any]
+    ) -> OutputT:
+        """The judge's output to a task that only this metric wants; once a case.
+
+        Raises:
+            JudgeError, JudgeUnavailable: as `protocols.Judge.ask`.
+        """
+        return await self._ask(task, expected, inputs, key=metric)
+
+    async def _ask(
+        self, task: Task, expected: type[OutputT], inputs: dict[str, Any], *, key: str | None = None
+    ) -> OutputT:
         reply = await self._judge.ask(JudgeRequest(task=task, language=self.language, inputs=inputs))
-        self.replies[task] = reply
+        self.replies[key or task.value] = reply
         if not isinstance(reply.output, expected):
             raise JudgeError(f"the reply to {task} is a {type(reply.output).__name__}", kind="format")
         return reply.output

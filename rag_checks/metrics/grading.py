@@ -35,7 +35,7 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
     """
     excuses = [_excuse(metric, case) for metric in metrics]
     applicable = [metric for metric, excuse in zip(metrics, excuses, strict=True) if excuse is None]
-    replies: dict[Task, JudgeReply] = {}
+    replies: dict[str, JudgeReply] = {}
     graded: list[_Settled] = []
     if applicable:
         exam = Exam(case, judge, {ask for metric in applicable for ask in metric.asks})
@@ -46,7 +46,7 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
     scores = []
     for metric, excuse in zip(metrics, excuses, strict=True):
         status, outcome = excuse or next(outcomes)
-        read = [replies[task] for task in metric.tasks if task in replies and excuse is None]
+        read = [replies[key] for key in metric.reads if key in replies and excuse is None]
         flags = sorted({flag for reply in read for flag in reply.flags})
         scores.append(
             Score(
@@ -65,10 +65,10 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
     return scores
 
 
-def _grader(read: Sequence[JudgeReply], replies: Mapping[Task, JudgeReply], judge: Judge) -> JudgeIdentity:
+def _grader(read: Sequence[JudgeReply], replies: Mapping[str, JudgeReply], judge: Judge) -> JudgeIdentity:
     if read:
         return read[-1].identity
-    in_order = [replies[task] for task in Task if task in replies]
+    in_order = [replies[task.value] for task in Task if task.value in replies]
     return in_order[-1].identity if in_order else judge.identity
 
 
@@ -86,7 +86,7 @@ async def _grade_all(exam: Exam, metrics: Sequence[Metric]) -> list[_Settled]:
 
 async def _grade(exam: Exam, metric: Metric) -> _Settled:
     try:
-        outcome = await metric.grade(exam)
+        outcome = await metric.run(exam)
     except (JudgeError, JudgeUnavailable) as error:
         return ScoreStatus.JUDGE_ERROR, _judge_failed(exam, error)
     status = ScoreStatus.NOT_APPLICABLE if outcome.value is None else ScoreStatus.OK
@@ -105,13 +105,13 @@ def _judge_failed(exam: Exam, error: JudgeError | JudgeUnavailable) -> Outcome:
     return Outcome(None, reason, evidence)
 
 
-def _booked(metrics: Sequence[Metric], replies: Mapping[Task, JudgeReply]) -> dict[str, Usage]:
+def _booked(metrics: Sequence[Metric], replies: Mapping[str, JudgeReply]) -> dict[str, Usage]:
     """Usage by metric name: each reply's on the first metric, in registry order, that wanted it."""
     order = {name: place for place, name in enumerate(REGISTRY)}
     by_order = sorted(metrics, key=lambda metric: order.get(metric.name, len(order)))
     booked: dict[str, Usage] = {}
-    for task, reply in replies.items():
-        payer = next(metric.name for metric in by_order if task in metric.tasks)
+    for key, reply in replies.items():
+        payer = next(metric.name for metric in by_order if key in metric.reads)
         booked[payer] = booked.get(payer, Usage()) + reply.usage
     return booked
 

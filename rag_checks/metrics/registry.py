@@ -2,10 +2,13 @@
 
 import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_checks.errors import ConfigError
 from rag_checks.protocols import Task
@@ -55,7 +58,14 @@ def say(language: Language, *, zh: str, en: str) -> str:
     return zh if language == "zh" else en
 
 
-Grade = Callable[["Exam"], Awaitable[Outcome]]
+class Options(BaseModel):
+    """Base of a metric's options: what a monitor may set under `metric_options`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Grade = Callable[..., Awaitable[Outcome]]
+"""`Exam -> Outcome`, or `(Exam, Options) -> Outcome` for a metric with options."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +81,52 @@ class Metric:
     answerable_only: bool
     """True: an item known to be unanswerable has nothing this metric could measure."""
     grade: Grade
+    options: Options | None = None
+    own_tasks: tuple[Task, ...] = ()
+    """Tasks it asks for itself alone, through `Exam.ask_own`."""
+    by_default: bool = True
+    """Graded by a monitor that lists no metrics."""
     direction: Literal["higher", "lower"] = "higher"
     """Which values are better; all metrics of today are shares of something good."""
+
+    async def run(self, exam: "Exam") -> Outcome:
+        """Grade one case. Raises JudgeError or JudgeUnavailable when a judgement it reads failed."""
+        return await (self.grade(exam) if self.options is None else self.grade(exam, self.options))
+
+    def configured(self, given: Mapping[str, Any]) -> "Metric":
+        """With these options; those that differ from the defaults become part of the version.
+
+        Raises ConfigError naming the option.
+        """
+        if self.options is None:
+            raise ConfigError(f"{self.name} takes no options", key=f"metric_options.{self.name}")
+        try:
+            options = type(self.options).model_validate(dict(given))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(["metric_options", self.name, *map(str, first["loc"])])
+            known = ", ".join(type(self.options).model_fields)
+            raise ConfigError(f"{first['msg']}; options of {self.name}: {known}", key=place) from error
+        changed = options.model_dump(mode="json", exclude_defaults=True)
+        version = f"{self.version}{json.dumps(changed, sort_keys=True)}" if changed else self.version
+        return replace(self, options=options, version=version)
 
     @property
     def judged(self) -> bool:
         """Whether a judge is needed."""
-        return bool(self.asks)
+        return bool(self.asks or self.own_tasks)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
         """The judge's tasks it reads, in the order they are asked."""
-        wanted = {TASKS[ask] for ask in self.asks}
+        wanted = {TASKS[ask] for ask in self.asks} | set(self.own_tasks)
         return tuple(task for task in Task if task in wanted)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Keys of what it reads in `Exam.replies`: shared tasks as they are asked, then its own name."""
+        shared = {TASKS[ask] for ask in self.asks}
+        return (*(task.value for task in Task if task in shared), *([self.name] if self.own_tasks else []))
 
     @property
     def doc(self) -> str:
@@ -103,8 +146,11 @@ def metric(
     needs: Iterable[str],
     asks: Iterable[Ask] = (),
     answerable_only: bool = False,
+    options: Options | None = None,
+    own_tasks: Iterable[Task] = (),
+    by_default: bool = True,
 ) -> Callable[[Grade], Grade]:
-    """Decorator: register an async function `Exam -> Outcome` as a metric.
+    """Decorator: register an async function as a metric: `Exam -> Outcome`, with `options` a second argument.
 
     The version must change whenever the same verdicts would give another number: scores of different
     versions are different series. Raises ValueError for a name already taken.
@@ -121,18 +167,21 @@ def metric(
             asks=frozenset(asks),
             answerable_only=answerable_only,
             grade=grade,
+            options=options,
+            own_tasks=tuple(own_tasks),
+            by_default=by_default,
         )
         return grade
 
     return register
 
 
-def get(name: str) -> Metric:
-    """The metric of that name. Raises ConfigError naming the nearest known one."""
-    found = REGISTRY.get(name)
+def get(name: str, known: Mapping[str, Metric] = REGISTRY) -> Metric:
+    """The metric of that name among the known ones. Raises ConfigError naming the nearest."""
+    found = known.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, REGISTRY, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(REGISTRY)}"
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(known)}"
         raise ConfigError(f"unknown metric {name!r}; {hint}", key="metrics")
     return found
 
@@ -140,6 +189,11 @@ def get(name: str) -> Metric:
 def names() -> tuple[str, ...]:
     """Names of all metrics, in the order they are reported."""
     return tuple(REGISTRY)
+
+
+def defaults() -> list[Metric]:
+    """The metrics graded where none are named, in the order they are reported."""
+    return [metric for metric in REGISTRY.values() if metric.by_default]
 
 
 class Description(NamedTuple):

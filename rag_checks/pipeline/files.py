@@ -100,7 +100,7 @@ def evaluate_file(
 
     Args:
         path: JSONL, a JSON array, CSV or Parquet, plain or compressed.
-        metric_names: what to grade; all that apply when empty.
+        metric_names: what to grade; the default ones that apply when empty.
         mapping: our field → column of the file.
         label_field: column with people's labels (true/false, 1/0, good/bad); a row without one is graded all
             the same.
@@ -118,7 +118,7 @@ def evaluate_file(
         JudgeFatal, JudgeUnavailable: the judge graded nothing at all.
         OSError: the output cannot be written; it is tried before anything is graded.
     """
-    wanted = [metric_registry.get(name) for name in dict.fromkeys(metric_names or metric_registry.names())]
+    wanted = [metric_registry.get(name) for name in dict.fromkeys(metric_names)] or metric_registry.defaults()
     table = read_table(path, mapping or {}, label_field, limit)
     if output is not None:
         _check_writable(output)

@@ -9,8 +9,9 @@ from rag_checks.errors import PermanentError, TransientError
 from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
+from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor, OpenAIJudge
-from rag_checks.pipeline.runs import main_release, stored_run, wanted_metrics
+from rag_checks.pipeline.runs import main_release, stored_run
 from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus
 from rag_checks.settings import Settings
 from rag_checks.store import Store

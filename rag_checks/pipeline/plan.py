@@ -8,9 +8,10 @@ from typing import Literal
 from rag_checks import __version__
 from rag_checks.errors import ConfigError
 from rag_checks.intake import Collected, collect, night_window, resolve_night
+from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.items import read_items
-from rag_checks.pipeline.runs import main_release, nightly_run_id, wanted_metrics
+from rag_checks.pipeline.runs import main_release, nightly_run_id
 from rag_checks.records import Case, EvalItem, EvalRun, GoldenSet, Response, SampledTurn
 from rag_checks.settings import Settings
 from rag_checks.store import Store

@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
-from rag_checks import metrics
 from rag_checks.errors import StoreError
-from rag_checks.metrics import Metric
 from rag_checks.monitor import Monitor
 from rag_checks.records import Case, EvalRun
 from rag_checks.settings import Settings
@@ -41,11 +39,6 @@ def stored_run(store: Store, eval_run_id: str) -> EvalRun:
     if run is None:
         raise StoreError(f"no run {eval_run_id!r} in the store; plan it first")
     return run
-
-
-def wanted_metrics(monitor: Monitor) -> list[Metric]:
-    """The metrics a monitor grades: those it lists, else all."""
-    return [metrics.get(name) for name in (monitor.metrics or metrics.names())]
 
 
 def main_release(cases: Iterable[Case]) -> str | None:
