@@ -126,7 +126,10 @@ def comparable(space: Workspace) -> dict:
 
 def stored_replies(space: Workspace) -> int:
     """Judgements that are paid and kept."""
-    return len(space.rows().get("replies", [])) if space.settings.home.exists() else 0
+    url = space.settings.store_url
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        return 0
+    return len(space.rows().get("replies", []))
 
 
 def survive(
