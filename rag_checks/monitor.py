@@ -216,6 +216,7 @@ class Monitor(Section):
     directory: Path = Field(
         Path(), exclude=True, description="Folder of the file; relative paths start here."
     )
+    file: Path | None = Field(None, exclude=True, description="The file itself, for messages.")
 
     @field_validator("time_zone")
     @classmethod

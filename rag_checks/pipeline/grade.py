@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rag_checks.bots import open_bot
-from rag_checks.errors import PermanentError, TransientError
+from rag_checks.errors import MissingSecret, PermanentError, TransientError
 from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.metrics import Metric
 from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor, OpenAIJudge
+from rag_checks.monitor_files import located
+from rag_checks.pipeline.masked import open_masked_bot
 from rag_checks.pipeline.runs import main_release, stored_run
 from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus
 from rag_checks.settings import Settings
@@ -33,9 +34,10 @@ def evaluate_shard(
         try:
             return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
         except (PermanentError, TransientError) as error:
+            told = located(error, monitor) if isinstance(error, MissingSecret) else error
             run = stored_run(store, eval_run_id)
-            store.save_run(run.model_copy(update={"problem": str(error)}))
-            raise
+            store.save_run(run.model_copy(update={"problem": str(told)}))
+            raise told from error
 
 
 async def _evaluate(
@@ -43,7 +45,7 @@ async def _evaluate(
 ) -> Outcome:
     cases = store.cases(eval_run_id, shard=shard)
     judge = open_judge(monitor.judge, cache=store.reply_cache())
-    bot = open_bot(monitor.bot, monitor.directory) if monitor.bot is not None else None
+    bot = open_masked_bot(monitor)
     wanted = wanted_metrics(monitor)
     try:
         outcome = await evaluate(
