@@ -1,147 +1,164 @@
-"""Kill -9 at any point of a night, run it again: identical rows, nothing paid twice, one message (P3)."""
+"""Kill -9 at any point of a night, run it again: same rows, nothing stored paid twice, one message (P3)."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fake_openai import FakeOpenAI
-from fake_slack import FakeSlack
-from workspace import NIGHT, Workspace, make_workspace
+from kill_fixtures import AGAIN, CONCURRENCY, AskedJudge, Nights, place
+from store_fixtures import fresh_postgres
 
-HERE = Path(__file__).parent
-CONCURRENCY = 4
-CHANGES = {
-    "judge": {"kind": "openai", "model": "judge-1", "concurrency": CONCURRENCY, "embedding_model": None},
-    "sample": {"size": 8, "floor_per_intent": 1, "bad_cases": 2},
-    # Great Expectations takes seconds to import in each of the many processes; other tests run it.
-    "targets": [],
-}
+PROCESSES = 2
+# The report is no store's matter, and its charts take half of a night's time: one test has them.
+QUICK = {"with_report": False}
+Death = dict[str, Any]
 
 
-def environ_of(space: Workspace, judge: FakeOpenAI, slack: FakeSlack) -> dict[str, str]:
-    """The environment of a night that pays a judge and writes to Slack."""
-    return {
-        "RAG_CHECKS_HOME": str(space.settings.home),
-        "RAG_CHECKS_MONITORS": str(space.folder),
-        "RAG_CHECKS_STORE": space.settings.store_url,
-        "OPENAI_BASE_URL": judge.url,
-        "OPENAI_API_KEY": "test",
-        "SLACK_BOT_TOKEN": slack.token,
-    }
+@dataclass
+class Whole:
+    """A night without any accident: its rows, its judgements, and the tables of each commit."""
 
-
-def start(space: Workspace, environ: dict[str, str], **death: str | int) -> subprocess.Popen[bytes]:
-    """Begin the night in a process of its own."""
-    spec = {
-        "monitor": str(space.monitor_file),
-        "environ": environ,
-        "night": NIGHT.isoformat(),
-        "now": "2026-03-11T02:30:00+08:00",
-        **death,
-    }
-    return subprocess.Popen(
-        [sys.executable, str(HERE / "night_process.py"), json.dumps(spec)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)])},
-        stderr=subprocess.PIPE,
-    )
-
-
-def finish(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end; the exit code, with what it said when that is not a kill."""
-    _, said = process.communicate(timeout=120)
-    assert process.returncode in {0, -signal.SIGKILL}, said.decode()
-    return process.returncode
-
-
-def paid(judge: FakeOpenAI) -> list[str]:
-    """The judgements the endpoint was asked for, one text each."""
-    return [json.dumps(request["messages"], ensure_ascii=False) for request in judge.state.requests]
-
-
-def prepared(folder: Path, slack: FakeSlack) -> Workspace:
-    """A workspace whose messages go to the fake Slack."""
-    alerts = {"channel": "#rag-alerts", "slack_base_url": slack.url}
-    return make_workspace(folder, changes={**CHANGES, "alerts": alerts})
+    rows: dict[str, list[tuple[Any, ...]]]
+    asked: list[str]
+    commits: list[str]
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[FakeOpenAI]:
+def judge() -> Iterator[AskedJudge]:
     """One endpoint for all nights: its address is part of who graded."""
-    with FakeOpenAI() as fake:
+    with AskedJudge() as fake:
         yield fake
 
 
 @pytest.fixture(scope="module")
-def undisturbed(judge: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, int]:
-    """Rows and number of judge calls of the same night without any accident."""
-    judge.reset()
-    with FakeSlack() as slack:
-        space = prepared(tmp_path_factory.mktemp("undisturbed"), slack)
-        assert finish(start(space, environ_of(space, judge, slack))) == 0
-        assert len(slack.messages) == 1
-        assert len(paid(judge)) == len(set(paid(judge)))
-        return comparable(space), len(paid(judge))
+def nights() -> Iterator[Nights]:
+    """Processes that run nights."""
+    running = Nights(PROCESSES)
+    yield running
+    running.close()
 
 
-def comparable(space: Workspace) -> dict:
-    """All rows but those that hold the message's own addresses or the folder of this test."""
-    rows = space.rows()
-    rows.pop("outbox", None)
-    runs = space.rows().pop("runs")
-    rows["runs"] = [tuple(value for value in row if str(space.folder) not in value) for row in runs]
-    return rows
+def undisturbed(
+    folder: Path, judge: AskedJudge, nights: Nights, store_url: str | None = None, **more: Any
+) -> Whole:
+    """The night as it should be."""
+    journal = folder / "journal.json"
+    with place(folder, judge, nights, store_url=store_url) as here:
+        code, asked = here.run(journal=str(journal), **more)
+        assert code == 0
+        return Whole(here.rows(), asked, json.loads(journal.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize(
-    "death",
-    [
-        {"die_at": "reading"},
-        {"die_at": "grading"},
-        {"die_after": 1},
-        {"die_after": 7},
-        {"die_after": 15},
-        {"die_at": "deciding"},
-        {"die_at": "writing"},
-        {"die_at": "telling"},
-    ],
-    ids=lambda death: "-".join(map(str, *death.items())),
-)
-def test_a_night_killed_anywhere_ends_as_if_nothing_had_happened(
-    tmp_path: Path, judge: FakeOpenAI, death: dict, undisturbed: tuple[dict, int]
+@pytest.fixture(scope="module")
+def whole(judge: AskedJudge, nights: Nights, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """The undisturbed night on SQLite, whose empty store gets its tables first."""
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"), judge, nights, **QUICK)
+
+
+def what_differs(
+    folder: Path,
+    judge: AskedJudge,
+    nights: Nights,
+    whole: Whole,
+    death: Death,
+    *,
+    store_url: str | None = None,
+    **more: Any,
+) -> list[str]:
+    """Die, run again an hour later, and say what is not as in the undisturbed night."""
+    with place(folder, judge, nights, store_url=store_url) as here:
+        killed, first = here.run(**death, **more)
+        stored = here.replies()
+        code, second = here.run(now=AGAIN, **more)
+        if (killed, code) != (-signal.SIGKILL, 0):
+            return [f"{death}: ended with {killed}, then with {code}"]
+        found = []
+        if len(here.slack.messages) != 1:
+            return [f"{death}: {len(here.slack.messages)} messages"]
+        rows = here.rows()
+        found += [f"{death}: {table} differs" for table in whole.rows if rows[table] != whole.rows[table]]
+        if set(first + second) != set(whole.asked) or len(second) != len(whole.asked) - stored:
+            found.append(f"{death}: {stored} judgements were stored, {len(second)} paid by the second run")
+        if len(first) - stored > CONCURRENCY:
+            found.append(f"{death}: {len(first) - stored} calls were in flight")
+        return found
+
+
+def test_the_undisturbed_night_has_something_to_compare(whole: Whole) -> None:
+    """Rows in every table that a death could hurt, each judgement paid once, commits of every kind."""
+    tables = (
+        "scores",
+        "cases",
+        "verdicts",
+        "findings",
+        "expectations",
+        "outbox",
+        "replies",
+        "judges",
+        "runs",
+    )
+    assert all(whole.rows[table] for table in tables)
+    assert len(set(whole.asked)) == len(whole.asked) == len(whole.rows["replies"])
+    assert {part for kind in whole.commits for part in kind.split("+")} >= {*tables, "golden_sets"}
+
+
+def test_killed_before_any_commit_the_night_ends_as_if_nothing_had_happened(
+    tmp_path: Path, judge: AskedJudge, nights: Nights, whole: Whole
 ) -> None:
-    """Second run: same rows as an undisturbed night, at most the calls in flight paid again, one message."""
-    rows, calls = undisturbed
-    judge.reset()
-    with FakeSlack() as slack:
-        space = prepared(tmp_path, slack)
-        environ = environ_of(space, judge, slack)
-        assert finish(start(space, environ, **death)) == -signal.SIGKILL
-        before = len(paid(judge))
-        assert finish(start(space, environ)) == 0
-        assert comparable(space) == rows
-        assert len(slack.messages) == 1
-        # A call whose answer was on its way when the process died cannot be known to be paid.
-        in_flight = 0 if "die_at" in death else CONCURRENCY * 2
-        assert calls <= len(paid(judge)) <= calls + in_flight
-        assert before <= calls + in_flight
+    """Every state the store can be left in; after writes to the outbox too, where Slack is in between."""
+    deaths = [("before", number) for number in range(1, len(whole.commits) + 1)]
+    deaths += [("after", n) for n, kind in enumerate(whole.commits, 1) if kind == "outbox"]
+    deaths.append(("after", len(whole.commits)))
+    assert len(deaths) > 30
+    with ThreadPoolExecutor(PROCESSES) as threads:
+        found = threads.map(
+            lambda death: what_differs(
+                tmp_path / "-".join(map(str, death)), judge, nights, whole, {"die_on": death}, **QUICK
+            ),
+            deaths,
+        )
+        assert [fault for faults in found for fault in faults] == []
+
+
+def test_killed_between_steps_or_after_cases_the_night_ends_as_if_nothing_had_happened(
+    tmp_path: Path, judge: AskedJudge, nights: Nights
+) -> None:
+    """With the report and its picture, which the message carries."""
+    whole = undisturbed(tmp_path, judge, nights)
+    deaths: list[Death] = [{"die_at": "writing"}, {"die_at": "telling"}, {"die_after": 2}]
+    for death in deaths:
+        assert what_differs(tmp_path / str(*death.values()), judge, nights, whole, death) == []
+
+
+@pytest.mark.postgres
+def test_killed_on_postgres_the_night_ends_as_if_nothing_had_happened(
+    tmp_path: Path, judge: AskedJudge, nights: Nights, postgres_url: str
+) -> None:
+    """One death at the last commit of each kind: the server undoes what was not committed."""
+    with fresh_postgres(postgres_url) as url:
+        whole = undisturbed(tmp_path / "undisturbed", judge, nights, url, **QUICK)
+    last = {kind: number for number, kind in enumerate(whole.commits, 1)}
+    assert {"scores", "replies", "verdicts", "findings", "expectations", "outbox", "cases"} <= set(last)
+
+    def differs(number: int) -> list[str]:
+        with fresh_postgres(postgres_url) as url:
+            death = {"die_on": ("before", number)}
+            return what_differs(tmp_path / f"{number}", judge, nights, whole, death, store_url=url, **QUICK)
+
+    with ThreadPoolExecutor(PROCESSES) as threads:
+        assert [fault for faults in threads.map(differs, last.values()) for fault in faults] == []
 
 
 def test_a_finished_night_run_again_pays_nothing_and_tells_nobody(
-    tmp_path: Path, judge: FakeOpenAI, undisturbed: tuple[dict, int]
+    tmp_path: Path, judge: AskedJudge, nights: Nights, whole: Whole
 ) -> None:
-    """The third run of a night is free."""
-    rows, calls = undisturbed
-    judge.reset()
-    with FakeSlack() as slack:
-        space = prepared(tmp_path, slack)
-        environ = environ_of(space, judge, slack)
-        for _ in range(2):
-            assert finish(start(space, environ)) == 0
-        assert comparable(space) == rows
-        assert len(paid(judge)) == calls
-        assert len(slack.messages) == 1
+    """The second run of a night is free."""
+    with place(tmp_path, judge, nights) as here:
+        assert here.run(**QUICK)[0] == 0
+        assert here.run(now=AGAIN, **QUICK) == (0, [])
+        assert here.rows() == whole.rows
+        assert len(here.slack.messages) == 1
