@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from fake_openai import FakeOpenAI
-from workspace import NIGHT, ZONE, Workspace, make_workspace
+from store_fixtures import fresh_postgres
+from workspace import NIGHT, ZONE, Workspace, make_workspace, table_rows
 
 from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.records import Level, OutboxMessage, ScoreStatus
@@ -358,3 +359,23 @@ def test_store_and_judge_of_connections_are_used_by_every_task(
         assert record.judge is not None
         assert record.judge.endpoint == address
     assert judge.state.headers[0]["authorization"] == "Bearer key-of-the-connection"
+
+
+@pytest.mark.postgres
+@pytest.mark.usefixtures("clean_environ")
+def test_a_night_on_postgres_ends_like_the_same_night_without_airflow(
+    dags: dict[str, Any], space: Workspace, postgres_url: str
+) -> None:
+    """Both shards write to one server; the rows are those of `rag-checks run`, told once, repeated or not."""
+    with fresh_postgres(postgres_url, migrated=False) as url, fresh_postgres(postgres_url) as other:
+        os.environ["RAG_CHECKS_STORE"] = url
+        for _ in range(2):
+            dag_run = run(dags["rag_nightly_toy"])
+            assert all(found == {"success"} for found in states(dag_run).values())
+        alone = replace(space.settings, store_url=other)
+        pipeline.run_night(space.monitor, alone, NIGHT, wanted_alert="yes")
+        rows = table_rows(url)
+        assert rows["expectations"]
+        assert [row for row in rows["outbox"] if "printed" in row] == rows["outbox"]
+        assert len(rows["outbox"]) == 1
+        assert rows == table_rows(other)
