@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Backfill two past nights of the demo twice, then run one live, and look at what the store holds."""
+"""Backfill two past nights of the demo twice, then run one live whose task is killed; look at the store."""
 
 import json
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,12 +18,14 @@ from airflow_local import LocalAirflow, Trouble, say
 from workspace import table_rows
 
 from rag_checks.demo import timeline
+from rag_checks.pipeline.use_cases import run_night
+from rag_checks.settings import Settings
 from rag_checks.store import Store
 
 ZONE = ZoneInfo("Asia/Shanghai")
 DAG = f"rag_nightly_{timeline.MONITOR}"
 NIGHTS = (date(2026, 10, 19), date(2026, 10, 20))
-RUN_WITHIN_S = 150
+RUN_WITHIN_S = 210  # a killed task waits up to a minute for its next try
 Problems = list[str]
 started = time.monotonic()
 
@@ -75,13 +80,7 @@ def backfill(airflow: LocalAirflow, problems: Problems, reprocess: str, tries_be
         {run["state"] for run in runs} == {"success"},
         f"backfilled runs: {[run['state'] for run in runs]}",
     )
-    tries = sum(
-        task["try_number"]
-        for run in runs
-        for task in airflow.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{run['dag_run_id']}/taskInstances")[
-            "task_instances"
-        ]
-    )
+    tries = sum(task["try_number"] for run in runs for task in tasks_of(airflow, run["dag_run_id"]))
     expect(problems, tries > tries_before, "the repeated backfill ran no task")
     tell(f"backfill of {len(NIGHTS)} nights done")
     return tries
@@ -105,11 +104,19 @@ def nights_are_right(store_url: str, problems: Problems) -> None:
 
 
 def live_run(airflow: LocalAirflow, store_url: str, problems: Problems) -> None:
-    """Trigger the demo's shown night by hand; one message is printed."""
+    """Trigger the demo's shown night by hand and kill a task of it; it ends as if nothing had happened."""
     night = timeline.SHOWN_NIGHT
+    undisturbed = night_without_airflow(store_url)
+    tell("the same night was run without Airflow, for comparison")
     conf = {"night": night.isoformat(), "ask_bot": "yes", "alert": "yes"}
     airflow_cli("dags", "trigger", DAG, "--conf", json.dumps(conf))
+    killed = kill_a_grading_task(airflow, store_url)
     [run] = wait_for_runs(airflow, "manual", 1)
+    tries = {task["id"]: task["try_number"] for task in tasks_of(airflow, run["dag_run_id"])}
+    expect(problems, tries[killed] > 1, f"the killed task was tried {tries[killed]} times")
+    rows = table_rows(store_url)
+    for table in sorted(undisturbed):
+        expect(problems, rows[table] == undisturbed[table], f"{table}: rows differ after a task was killed")
     expect(problems, run["state"] == "success", f"triggered run: {run['state']}")
     with Store.open(store_url) as store:
         messages = store.messages()
@@ -120,6 +127,51 @@ def live_run(airflow: LocalAirflow, store_url: str, problems: Problems) -> None:
     expect(problems, sources == {"production", "golden"}, f"{night}: cases of {sorted(sources)}")
     expect(problems, stored is not None and not stored.backfill, f"{night}: marked as a backfill")
     tell(f"night {night} run by hand, messages: {told}")
+
+
+def night_without_airflow(store_url: str) -> dict[str, list[Any]]:
+    """The rows of the live night in a copy of the store, run in this process."""
+    copy = Path(os.environ["RAG_CHECKS_HOME"]) / "undisturbed.db"
+    stored = store_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(stored)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    settings = Settings.from_env({**os.environ, "RAG_CHECKS_STORE": f"sqlite:///{copy}"})
+    monitor = settings.monitor(f"{os.environ['RAG_CHECKS_MONITORS']}/{timeline.MONITOR}.yaml")
+    run_night(monitor, settings, timeline.SHOWN_NIGHT, wanted_alert="yes")
+    return table_rows(settings.store_url)
+
+
+def kill_a_grading_task(airflow: LocalAirflow, store_url: str) -> str:
+    """SIGKILL an evaluate task once some, not all, cases are graded; returns its id. Raises Trouble."""
+    until = time.monotonic() + RUN_WITHIN_S
+    while time.monotonic() < until:
+        time.sleep(0.2)
+        graded, planned = progress(store_url)
+        if not 0 < graded < planned:
+            continue
+        [run] = airflow.call("GET", f"/api/v2/dags/{DAG}/dagRuns?run_type=manual")["dag_runs"]
+        for task in tasks_of(airflow, run["dag_run_id"]):
+            if task["task_id"] == "evaluate" and task["state"] == "running" and task["pid"]:
+                os.kill(task["pid"], signal.SIGKILL)
+                tell(f"killed shard {task['map_index']} with {graded} of {planned} cases graded")
+                return str(task["id"])
+    raise Trouble(f"no evaluate task could be killed half-way within {RUN_WITHIN_S} s")
+
+
+def progress(store_url: str) -> tuple[int, int]:
+    """Cases of the live night that have scores, and all of them."""
+    with Store.open(store_url) as store:
+        runs = {run.night: run.eval_run_id for run in store.runs(timeline.MONITOR)}
+        if timeline.SHOWN_NIGHT not in runs:
+            return 0, 0
+        graded = store.graded(runs[timeline.SHOWN_NIGHT])
+    return sum(bool(case.scores) for case in graded), len(graded)
+
+
+def tasks_of(airflow: LocalAirflow, dag_run_id: str) -> list[dict[str, Any]]:
+    """The task instances of a run."""
+    answer = airflow.call("GET", f"/api/v2/dags/{DAG}/dagRuns/{dag_run_id}/taskInstances")
+    return list(answer["task_instances"])
 
 
 def wait_for_runs(airflow: LocalAirflow, kind: str, count: int) -> list[dict[str, Any]]:

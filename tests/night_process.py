@@ -1,78 +1,98 @@
-"""Nights in processes of their own that can be made to die: one spec a line in, one answer a line out.
+"""Nights in processes of their own that can be made to die: a SPEC_JSON a line in, how it ended a line out.
 
-SPEC: monitor (path), environ, night, now, and optionally where to die: `before_write` or `after_write` (the
-number, from 1, of a statement that changes the store; after it means before its commit), `die_at` (start of
-a step's text), or `die_after` (cases graded). Dying is SIGKILL: no handler, no clean-up, as when a machine
-goes. Each night is a fork of this process, which has imported everything already. The answer: `code` (the
-exit code, negative for a signal), `writes` (tables written to, in order) and `said` (standard error).
+Every night is a fork of this process, which has imported the slow libraries once. SPEC: monitor (path),
+environ, night, now; optionally where to die: `die_at` (start of a step's text), `die_after` (cases graded) or
+`die_on` (`["before" | "after", N]`: just before or after the store's Nth commit); `journal` (path) takes the
+tables written by each commit; `with_report`: false leaves the report out. Dying is SIGKILL: no handler, no
+clean-up, as when a machine goes.
 """
 
 import importlib
 import json
 import os
+import re
 import signal
 import sys
-import tempfile
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.pool import Pool
 
 from rag_checks.pipeline import use_cases as pipeline
 
-# What a night imports on its way; the forks find it there.
-_SLOW = (
+SLOW = (
     "great_expectations",
-    "great_expectations.expectations",
     "matplotlib.figure",
     "openai",
-    "aiohttp",
-    "pandas",
     "slack_sdk",
-    "rag_checks.reports.html",
-    "rag_checks.judge.client",
+    "psycopg",
+    "rjieba",
     "alembic.command",
 )
-_CHANGES = {"INSERT": 2, "UPDATE": 1, "DELETE": 2}  # where the table's name stands
+WRITE = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE|DROP TABLE|ALTER TABLE)\s+"?(\w+)')
 
 
-class Writes:
-    """Counts the statements that change the store; dies at one of them."""
+class Commits:
+    """Counts the commits of all stores of this process, and dies at one of them."""
 
-    def __init__(self, file: Path, spec: dict[str, Any]) -> None:
-        self._file, self._spec, self._count = file, spec, 0
-        event.listen(Engine, "before_cursor_execute", self._before)
-        event.listen(Engine, "after_cursor_execute", self._after)
+    def __init__(self, die_on: tuple[str, int] | None) -> None:
+        self.kinds: list[str] = []
+        self._die_on = die_on
+        self._written: set[str] = set()
+        self._committing = False
+        event.listen(Engine, "before_cursor_execute", self._execute)
+        event.listen(Engine, "after_cursor_execute", self._executed)
+        event.listen(Engine, "commit", self._commit)
+        event.listen(Engine, "rollback", self._rollback)
+        event.listen(Pool, "checkin", self._returned)
 
-    def _before(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        words = statement.split(None, 3)
-        place = _CHANGES.get(words[0])
-        if place is None:
-            return
-        self._count += 1
-        with self._file.open("a") as file:
-            file.write(f"{words[place]}\n")
-        self._die("before_write")
+    def _execute(self, connection: Connection, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if written := WRITE.match(statement):
+            self._written.add(written[1])
+            if alone(connection):
+                self._commit(connection)
 
-    def _after(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.split(None, 1)[0] in _CHANGES:
-            self._die("after_write")
+    def _executed(self, connection: Connection, *_rest: Any) -> None:
+        if alone(connection):
+            self._returned()
 
-    def _die(self, point: str) -> None:
-        if self._spec.get(point) == self._count:
+    def _commit(self, _connection: Connection) -> None:
+        if self._written:
+            self.kinds.append("+".join(sorted(self._written)))
+            self._written.clear()
+            self._committing = True
+            self._die("before")
+
+    def _rollback(self, _connection: Connection) -> None:
+        self._written.clear()
+
+    def _returned(self, *_connection: Any) -> None:
+        # SQLAlchemy has no event after a commit; the next thing is that the connection goes back to its pool.
+        if self._committing:
+            self._committing = False
+            self._die("after")
+
+    def _die(self, when: str) -> None:
+        if self._die_on == (when, len(self.kinds)):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(spec: dict[str, Any], writes: Path) -> None:
+def alone(connection: Connection) -> bool:
+    """Whether each statement on this connection is a transaction of its own."""
+    options = connection.get_execution_options()
+    return options.get("isolation_level") == "AUTOCOMMIT" or options.get("rag_checks_begin", "") is None
+
+
+def run(spec: dict[str, Any]) -> None:
     """Run the night as told."""
     os.environ.update(spec["environ"])
     settings = pipeline.Settings.from_env()
     monitor = settings.monitor(spec["monitor"])
-    Writes(writes, spec)
+    die_on = spec.get("die_on")
+    commits = Commits((die_on[0], die_on[1]) if die_on else None)
 
     def step(text: str) -> None:
         if spec.get("die_at") and text.startswith(spec["die_at"]):
@@ -83,48 +103,38 @@ def run(spec: dict[str, Any], writes: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     now = datetime.fromisoformat(spec["now"])
+    night = date.fromisoformat(spec["night"])
     pipeline.run_night(
-        monitor, settings, date.fromisoformat(spec["night"]), now=now, step=step, progress=progress
+        monitor,
+        settings,
+        night,
+        with_report=spec.get("with_report", True),
+        now=now,
+        step=step,
+        progress=progress,
     )
+    if "journal" in spec:
+        Path(spec["journal"]).write_text(json.dumps(commits.kinds), encoding="utf-8")
 
 
-def night(spec: dict[str, Any]) -> dict[str, Any]:
-    """One night in a fork."""
-    with tempfile.TemporaryDirectory() as folder:
-        writes, said = Path(folder, "writes"), Path(folder, "said")
-        writes.touch()
+def main() -> None:
+    """Fork a night a line until the input ends; answer each with its exit code (−9: killed)."""
+    for name in SLOW:
+        importlib.import_module(name)
+    for line in sys.stdin:
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                with _errors_into(said):
-                    run(spec, writes)
+                run(json.loads(line))
                 code = 0
+            except BaseException:  # noqa: BLE001 - a fork must never go on with its parent's loop
+                traceback.print_exc()
             finally:
+                sys.stderr.flush()
                 os._exit(code)
         _, status = os.waitpid(child, 0)
-        return {
-            "code": os.waitstatus_to_exitcode(status),
-            "writes": writes.read_text().split(),
-            "said": said.read_text() if said.exists() else "",
-        }
-
-
-@contextmanager
-def _errors_into(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        file.write_text(traceback.format_exc())
-        raise
-
-
-def main() -> None:
-    """Serve until standard input ends."""
-    for name in _SLOW:
-        importlib.import_module(name)
-    for line in sys.stdin:
-        sys.stdout.write(json.dumps(night(json.loads(line))) + "\n")
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
 
 

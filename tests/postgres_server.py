@@ -20,35 +20,58 @@ _ROOT = 0
 
 
 def start_postgres(tmpdir: Path) -> tuple[str, Callable[[], None]]:
-    """Start a server on a free loopback port.
+    """Start a server on a free loopback port, in an existing, empty folder.
+
+    Returns:
+        The URL of its `postgres` database (superuser, no password), and what stops it and deletes its data.
+    """
+    server = PostgresServer(tmpdir)
+    return server.url, server.remove
+
+
+class PostgresServer:
+    """A running server on a free loopback port that can be stopped and started again.
 
     PostgreSQL refuses to run as root: then it runs as another user, in a folder of its own in the system's
     temporary folder, because that user cannot enter pytest's.
 
     Args:
         tmpdir: An existing folder for the server's data; must be empty.
-
-    Returns:
-        The URL of its `postgres` database (superuser, no password), and what stops it and deletes its data.
     """
-    user = _unprivileged_user() if os.geteuid() == _ROOT else None
-    folder = tmpdir if user is None else Path(tempfile.mkdtemp(prefix="rag-checks-postgres-"))
-    programs = _programs(folder, for_other_user=user is not None)
-    if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    try:
-        _run_initdb(programs, folder / "data", user)
-        server, port = _serve(programs, folder, user)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
-    def stop() -> None:
-        server.send_signal(signal.SIGINT)  # PostgreSQL's "fast shutdown"
-        server.wait(timeout=_START_S)
-        shutil.rmtree(folder, ignore_errors=True)
+    def __init__(self, tmpdir: Path) -> None:
+        self._user = _unprivileged_user() if os.geteuid() == _ROOT else None
+        other = self._user is not None
+        self._folder = Path(tempfile.mkdtemp(prefix="rag-checks-postgres-")) if other else tmpdir
+        self._programs = _programs(self._folder, for_other_user=other)
+        if self._user is not None:
+            os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
+        try:
+            _run_initdb(self._programs, self._folder / "data", self._user)
+            self._server, self._port = _serve(self._programs, self._folder, self._user)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
 
-    return f"postgresql://postgres@127.0.0.1:{port}/postgres", stop
+    @property
+    def url(self) -> str:
+        """The `postgres` database, as superuser; the same after a new start."""
+        return f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
+
+    def stop(self) -> None:
+        """End all connections and the server; its data stays."""
+        self._server.send_signal(signal.SIGINT)  # PostgreSQL's "fast shutdown"
+        self._server.wait(timeout=_START_S)
+
+    def start(self) -> None:
+        """Start again, on the same port."""
+        self._server, self._port = _serve(self._programs, self._folder, self._user, self._port)
+
+    def remove(self) -> None:
+        """Stop for good and delete the data."""
+        if self._server.poll() is None:
+            self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _unprivileged_user() -> pwd.struct_passwd:
@@ -93,11 +116,11 @@ def _run_initdb(programs: Path, data: Path, user: pwd.struct_passwd | None) -> N
 
 
 def _serve(
-    programs: Path, folder: Path, user: pwd.struct_passwd | None
+    programs: Path, folder: Path, user: pwd.struct_passwd | None, fixed_port: int | None = None
 ) -> tuple[subprocess.Popen[bytes], int]:
     log = folder / "server.log"
     for _ in range(_TRIES):
-        port = _free_port()
+        port = fixed_port or _free_port()
         options = {
             "listen_addresses": "127.0.0.1",
             "port": port,

@@ -1,9 +1,6 @@
 """The outbox: nothing lost, nothing sent twice, whatever dies or fails in between."""
 
 import json
-import signal
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -239,74 +236,6 @@ def test_any_message_id_is_a_safe_file_name(message_id):
     assert Path(name).name == name
     assert not name.startswith((".", "-"))
     assert 0 < len(name.encode()) < 200
-
-
-DYING = """
-import os, signal, sys
-from pathlib import Path
-from alerts_fixtures import NOW, StoreOutbox
-from rag_checks.alerts.outbox import deliver
-from rag_checks.alerts.slack import SlackBot, SlackWebhook
-
-kind, address, database, message_id, point = sys.argv[1:]
-
-class Dying:
-    '''Passes everything on and dies by SIGKILL just before or after one call.'''
-    def __init__(self, inner):
-        self.inner = inner
-    def __getattr__(self, name):
-        value = getattr(self.inner, name)
-        if not callable(value):
-            return value
-        def call(*args, **kwargs):
-            if point == f"before {name}":
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = value(*args, **kwargs)
-            if point == f"after {name}":
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-        return call
-
-sender = SlackBot("xoxb-test", base_url=address) if kind == "bot" else SlackWebhook(address)
-deliver(Dying(StoreOutbox(Path(database))), message_id, Dying(sender), now=NOW, save_dir=None)
-"""
-
-
-def die(slack, outbox, kind, point):
-    """Deliver in a process of its own that is killed at a point."""
-    address = slack.url if kind == "bot" else slack.webhook_url
-    command = [sys.executable, "-c", DYING, kind, address, str(outbox.path), MESSAGE.message_id, point]
-    ended = subprocess.run(command, cwd=Path(__file__).parent, check=False, timeout=60)
-    assert ended.returncode == -signal.SIGKILL
-
-
-@pytest.mark.parametrize(
-    "point", ["before claim", "after claim", "before send", "after send", "after update"]
-)
-def test_killed_at_any_point_leaves_exactly_one_message(outbox, slack, point):
-    """Kill -9 anywhere, then deliver again: one message, marked as sent."""
-    die(slack, outbox, "bot", point)
-    again = send(outbox, bot_of(slack), LATER)
-    assert again is None if point == "after update" else again.state == "sent"
-    assert outbox.get(MESSAGE.message_id).state == "sent"
-    assert len(slack.messages) == 1
-
-
-def test_killed_in_a_second_attempt_is_not_taken_for_the_first(outbox, slack):
-    """Refused first, killed after sending next: the third attempt looks instead of trusting the refusal."""
-    with pytest.raises(SlackUnavailable):
-        send(outbox, SlackBot("xoxb-test", base_url=refused_url()), NOW - timedelta(hours=1))
-    die(slack, outbox, "bot", "after send")
-    assert send(outbox, bot_of(slack), LATER).state == "sent"
-    assert len(slack.messages) == 1
-
-
-def test_killed_after_a_webhook_took_it_is_uncertain(outbox, slack):
-    """A webhook cannot be asked whether the dead sender got through: never twice, and a person is told."""
-    die(slack, outbox, "webhook", "after send")
-    with pytest.raises(DeliveryUncertain, match="ended without an answer"):
-        send(outbox, hook_of(slack), LATER)
-    assert len(slack.messages) == 1
 
 
 FAULTS = {
