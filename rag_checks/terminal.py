@@ -42,6 +42,8 @@ def print_run(
         f" {counts.get('golden', 0)} golden items asked, {counts.get('quarantined', 0)} lines quarantined,"
         f" {summary.usage.calls} judge calls, {summary.usage.cached} from the cache"
     )
+    if run.kind == "nightly" and not counts.get("asked_live", 1) and not counts.get("golden"):
+        out.print("golden set not asked: an older night, a backfill or no bot; --ask-bot asks it today")
     if run.problem:
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
