@@ -9,6 +9,7 @@ from rich.table import Table
 
 from rag_checks.alerts.phrases import is_uncompared, standing
 from rag_checks.alerts.terminal import as_terminal
+from rag_checks.costs import total
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
 
 # Each command's own part of the pipeline is loaded by that command: what is shown here only names it.
@@ -44,6 +45,9 @@ def print_run(
     )
     if run.kind == "nightly" and not counts.get("asked_live", 1) and not counts.get("golden"):
         out.print("golden set not asked: an older night, a backfill or no bot; --ask-bot asks it today")
+    if cost := total(summary.costs):
+        tokens = summary.usage.prompt_tokens + summary.usage.completion_tokens
+        out.print(f"judge: {tokens:,} tokens, cost {escape(cost)}")
     if run.problem:
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
@@ -83,6 +87,7 @@ def run_json(
         "verdicts": [verdict.model_dump(mode="json") for verdict in summary.verdicts],
         "findings": [finding.model_dump(mode="json") for finding in summary.findings],
         "usage": summary.usage.model_dump(),
+        "costs": [cost.model_dump(mode="json") for cost in summary.costs],
         "judge_note": summary.judge_note,
         "report": str(files.html) if files else None,
         "message": {"id": message.message_id, "state": message.state} if message else None,

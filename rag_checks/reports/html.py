@@ -9,6 +9,7 @@ from functools import cache, partial
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rag_checks.alerts.phrases import URGENCY, is_uncompared, standing, standing_of_run
+from rag_checks.costs import total
 from rag_checks.records import GradedCase, Language, Level, RunSummary, ScoreStatus, Trend, Verdict
 from rag_checks.reports.breakdown import breakdowns
 from rag_checks.reports.charts import BASELINE, LEVEL_COLOURS, LINE, RELEASE, TARGET, trend_svg
@@ -50,6 +51,7 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
     items, places = _items(environment, ordered)
     page = environment.get_template("report.html.j2").render(
         s=summary,
+        cost=total(summary.costs),
         language=summary.language,
         counts=_counts(groups, summary.language),
         stands=standing_of_run(summary.level, summary.verdicts, summary.language),
