@@ -199,12 +199,12 @@ def test_a_night_without_conversations_is_no_data_although_golden_items_are_fine
     assert (absent.level, absent.n_total) == (Level.NO_DATA, 0)
     assert summary.level is Level.NO_DATA
     assert result.run.problem is not None
-    assert "no conversations of this day" in result.run.problem
+    assert "个文件中没有当天的对话" in result.run.problem
 
 
 def test_a_night_read_too_early_says_that_lines_are_still_due(tmp_path: Path) -> None:
     """Half an hour after midnight, two hours of lateness: the numbers are not final."""
-    space = make_workspace(tmp_path)
+    space = make_workspace(tmp_path, changes={"language": "en"})
     early = datetime(2026, 3, 11, 0, 30, tzinfo=ZONE)
     result = pipeline.run_night(space.monitor, space.settings, NIGHT, now=early)
     assert result.run.problem is not None
@@ -280,11 +280,11 @@ def test_too_many_unreadable_lines_are_told_with_the_first_one(tmp_path: Path) -
     day.write_text(day.read_text(encoding="utf-8") + "not json\n" * 4, encoding="utf-8")
     result = night(space)
     assert result.run.problem is not None
-    assert "4 of 28 lines could not be read" in result.run.problem
-    assert f"{NIGHT}.jsonl:25: " in result.run.problem
+    assert "28 行中有 4 行无法读取" in result.run.problem
+    assert f"{NIGHT}.jsonl:25：" in result.run.problem
     assert result.run.counts["sampled"] == 12
     assert result.message is not None
-    assert "4 of 28 lines" in str(result.message.payload)
+    assert "28 行中有 4 行" in str(result.message.payload)
 
 
 def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
     (space.folder / "logs" / "cut.jsonl.gz").write_bytes(packed[:-20])
     result = night(space)
     assert result.run.problem is not None
-    assert "1 of 2 files are cut or broken" in result.run.problem
+    assert "2 个文件中有 1 个被截断或损坏" in result.run.problem
 
 
 def test_a_night_without_its_secret_names_the_file_and_line(
