@@ -1,5 +1,6 @@
 """The monitor file: what one YAML file says about one bot under watch."""
 
+import os
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -201,6 +202,10 @@ class Alerts(Section):
     slack_base_url: str | None = Field(None, description="Default: Slack's own.")
 
 
+# Where a monitor file names places on disk.
+_PLACES = (("conversations", "path"), ("golden", "path"), ("bot", "options"))
+
+
 class Monitor(Section):
     """One bot under watch."""
 
@@ -289,8 +294,22 @@ class Monitor(Section):
 
     @property
     def config_hash(self) -> str:
-        """Hash of everything the file says (16 hex digits)."""
-        return content_hash(self.model_dump(mode="json"))[:16]
+        """Hash of everything the file says (16 hex digits); the same wherever the checkout lies."""
+        said = self.model_dump(mode="json")
+        for section, name in _PLACES:
+            if said[section] is not None and name in said[section]:
+                said[section][name] = self._relative(said[section][name])
+        return content_hash(said)[:16]
+
+    def _relative(self, value: Any) -> Any:
+        """Absolute paths, such as `${RAG_CHECKS_HOME}` gives, as seen from the monitor file."""
+        if isinstance(value, dict):
+            return {key: self._relative(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._relative(inner) for inner in value]
+        if isinstance(value, str) and Path(value).is_absolute():
+            return Path(os.path.relpath(value, self.directory)).as_posix()
+        return value
 
     def target_for(self, metric: str, source: Source, intent: str | None = None) -> MetricTarget | None:
         """The target of a metric on a series, with an intent's own limits laid over it; None without one.

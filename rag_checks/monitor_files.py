@@ -26,6 +26,11 @@ _OPENAI = "https://api.openai.com/v1"
 _FILLED_LATE = {("bot", "headers"), ("bot", "url"), ("judge", "extra_headers"), ("judge", "extra_body")}
 
 
+# What a text that must have a form looks like; nobody reads a pattern.
+_FORMS: dict[str | int, str] = {
+    "callable": "write module:function, e.g. my_bot:ask",
+    "monitor": "write up to 63 small letters, digits and _, a letter first, e.g. shop_help",
+}
 # Fields of a monitor that are no keys of its file.
 _OURS = ("directory", "file")
 
@@ -266,6 +271,8 @@ def _describe(error: ValidationError, file: Path, lines: _Lines) -> Iterator[str
                 if "tag" in context
                 else ""
             )
+        elif problem["type"] == "string_pattern_mismatch" and path[-1] in _FORMS:
+            message = f"{_FORMS[path[-1]]} (got {problem.get('input')!r})"
         elif not isinstance(problem.get("input"), (dict, list)) and problem["type"] != "value_error":
             message += f" (got {problem.get('input')!r})"
         yield f"{file}:{lines.near(path)}: {_dotted(path)}: {message}"

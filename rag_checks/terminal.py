@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rag_checks.alerts.phrases import is_uncompared, standing
 from rag_checks.alerts.terminal import as_terminal
 from rag_checks.costs import total
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
@@ -42,6 +43,8 @@ def print_run(
         f" {counts.get('golden', 0)} golden items asked, {counts.get('quarantined', 0)} lines quarantined,"
         f" {summary.usage.calls} judge calls, {summary.usage.cached} from the cache"
     )
+    if run.kind == "nightly" and not counts.get("asked_live", 1) and not counts.get("golden"):
+        out.print("golden set not asked: an older night, a backfill or no bot; --ask-bot asks it today")
     if cost := total(summary.costs):
         tokens = summary.usage.prompt_tokens + summary.usage.completion_tokens
         out.print(f"judge: {tokens:,} tokens, cost {escape(cost)}")
@@ -160,7 +163,7 @@ def _print_verdicts(out: Console, verdicts: tuple[Verdict, ...]) -> None:
                 f"{verdict.n_ok}/{verdict.n_total}",
                 _number(verdict.minimum),
                 _number(verdict.baseline),
-                _styled(verdict.level),
+                "[dim]no target[/]" if is_uncompared(verdict) else _stands(verdict),
             )
         out.print(table)
 
@@ -169,6 +172,13 @@ def _fate(message: OutboxMessage) -> str:
     if message.state == "printed":
         return "no SLACK_BOT_TOKEN: printed here and saved"
     return f"{message.state} to {message.channel or 'the webhook'}"
+
+
+def _stands(verdict: Verdict) -> str:
+    """The level; with the words of the message where it fails, which tell a drop from a missed target."""
+    if verdict.level is not Level.FAIL:
+        return _styled(verdict.level)
+    return f"[{_STYLE[verdict.level]}]fail: {standing(verdict, 'en')}[/]"
 
 
 def _styled(level: Level) -> str:

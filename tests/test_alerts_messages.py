@@ -332,3 +332,25 @@ def long_rich(text):
 def test_the_check_finds_what_slack_would_refuse(blocks, problem):
     """Each documented limit, one step over it."""
     assert any(problem in found for found in validate({"text": "text", "blocks": blocks}))
+
+
+@pytest.mark.parametrize(
+    ("language", "dropped", "missed"), [("en", "dropped", "below target"), ("zh", "下降", "未达标")]
+)
+def test_a_drop_above_the_minimum_is_not_called_below_target(language, dropped, missed):
+    """0.84 with a target of 0.8 fails for what it was before, and the words say so."""
+    drop = verdict("faithfulness", 0.84, level=Level.FAIL, baseline=0.97)
+    told = as_terminal(digest(summary(language, Level.FAIL, [drop])))
+    assert dropped in told
+    assert missed not in told
+    assert "0.97" in digest(summary(language, Level.FAIL, [drop]))["text"]
+    below = verdict("faithfulness", 0.7, level=Level.FAIL, baseline=0.97)
+    assert missed in as_terminal(digest(summary(language, Level.FAIL, [drop, below])))
+
+
+def test_a_metric_that_is_held_against_nothing_does_not_read_ok():
+    """Without target and baseline there is nothing to meet."""
+    bare = verdict("mrr", 0.3, minimum=None, baseline=None)
+    told = as_terminal(digest(summary("en", Level.OK, [verdict("faithfulness", 0.9), bare])))
+    assert "All 1 metrics meet what is expected of them. 1 have neither a target nor a baseline yet." in told
+    assert "mrr · live · no target" in told

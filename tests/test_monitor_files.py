@@ -183,6 +183,34 @@ def test_a_missing_secret_names_file_line_key_and_fix(tmp_path: Path) -> None:
     )
 
 
+def test_the_config_hash_is_the_same_in_another_folder(tmp_path: Path) -> None:
+    """Absolute paths out of variables are no change of the configuration; another file is."""
+    text = GOOD.split("conversations:", maxsplit=1)[0]
+    text += "conversations: {kind: files, path: '${LOGS}/%s.jsonl'}\n"
+    hashes = []
+    for folder, name in (("a", "day"), ("b", "day"), ("b", "other")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        environ = {**ENVIRON, "LOGS": str(tmp_path / folder / "logs")}
+        hashes.append(load_monitor(write(tmp_path / folder, text % name), environ).config_hash)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("bot: {kind: python, callable: my_bot.ask}", "write module:function"),
+        ("monitor: Shop-Help", "small letters, digits and _, a letter first"),
+    ],
+)
+def test_a_name_of_the_wrong_form_is_told_without_a_pattern(tmp_path: Path, line: str, fix: str) -> None:
+    """People are told what to write, not which regular expression did not match."""
+    text = line if line.startswith("monitor") else f"monitor: shop_help\n{line}"
+    with pytest.raises(ConfigError) as caught:
+        load_monitor(write(tmp_path, text + "\n"), ENVIRON)
+    assert fix in str(caught.value)
+    assert "^" not in str(caught.value)
+
+
 def test_the_schema_describes_exactly_the_keys_of_the_model() -> None:
     """Editors complete the keys that the loader accepts."""
     assert set(json_schema()["properties"]) == set(Monitor.model_fields) - {"directory", "file"}

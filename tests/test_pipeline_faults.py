@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from fake_openai import FakeOpenAI, always
 from fake_slack import FakeSlack, http, refusal
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks.errors import MissingSecret, SlackRejected, SlackUnavailable, StoreUnavailable
+from rag_checks.errors import MissingSecret, SlackRejected, SlackUnavailable, SourceError, StoreUnavailable
 from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.pipeline.run import NightResult
 from rag_checks.pipeline.runs import nightly_run_id
@@ -199,12 +199,12 @@ def test_a_night_without_conversations_is_no_data_although_golden_items_are_fine
     assert (absent.level, absent.n_total) == (Level.NO_DATA, 0)
     assert summary.level is Level.NO_DATA
     assert result.run.problem is not None
-    assert "no conversations of this day" in result.run.problem
+    assert "个文件中没有当天的对话" in result.run.problem
 
 
 def test_a_night_read_too_early_says_that_lines_are_still_due(tmp_path: Path) -> None:
     """Half an hour after midnight, two hours of lateness: the numbers are not final."""
-    space = make_workspace(tmp_path)
+    space = make_workspace(tmp_path, changes={"language": "en"})
     early = datetime(2026, 3, 11, 0, 30, tzinfo=ZONE)
     result = pipeline.run_night(space.monitor, space.settings, NIGHT, now=early)
     assert result.run.problem is not None
@@ -280,11 +280,11 @@ def test_too_many_unreadable_lines_are_told_with_the_first_one(tmp_path: Path) -
     day.write_text(day.read_text(encoding="utf-8") + "not json\n" * 4, encoding="utf-8")
     result = night(space)
     assert result.run.problem is not None
-    assert "4 of 28 lines could not be read" in result.run.problem
-    assert f"{NIGHT}.jsonl:25: " in result.run.problem
+    assert "28 行中有 4 行无法读取" in result.run.problem
+    assert f"{NIGHT}.jsonl:25：" in result.run.problem
     assert result.run.counts["sampled"] == 12
     assert result.message is not None
-    assert "4 of 28 lines" in str(result.message.payload)
+    assert "28 行中有 4 行" in str(result.message.payload)
 
 
 def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
     (space.folder / "logs" / "cut.jsonl.gz").write_bytes(packed[:-20])
     result = night(space)
     assert result.run.problem is not None
-    assert "1 of 2 files are cut or broken" in result.run.problem
+    assert "2 个文件中有 1 个被截断或损坏" in result.run.problem
 
 
 def test_a_night_without_its_secret_names_the_file_and_line(
@@ -313,3 +313,66 @@ def test_a_night_without_its_secret_names_the_file_and_line(
         run = store.run(RUN)
     assert run is not None
     assert (run.problem or "").startswith(place)
+
+
+def test_the_worst_answers_are_lowest_on_what_fails_and_there_are_none_when_all_is_well(
+    tmp_path: Path,
+) -> None:
+    """A low score on a metric that is fine is not what the message is about."""
+    healthy = make_workspace(tmp_path / "healthy")
+    summary, _ = pipeline.summarise(healthy.monitor, healthy.settings, night(healthy).run.eval_run_id)
+    assert (summary.level, summary.worst) == (Level.OK, ())
+    bad = make_workspace(tmp_path / "bad")
+    answers = json.loads((bad.folder / "answers.json").read_text(encoding="utf-8"))
+    wrong = dict.fromkeys(answers, ("抱歉，没有找到相关信息。", "", "other"))
+    (bad.folder / "answers.json").write_text(json.dumps(wrong, ensure_ascii=False), encoding="utf-8")
+    summary, _ = pipeline.summarise(bad.monitor, bad.settings, night(bad).run.eval_run_id)
+    # Too few items to fail beyond noise; they are watched.
+    assert summary.level is Level.WATCH
+    failing = {(v.metric, v.source) for v in summary.verdicts if v.level is Level.WATCH}
+    assert ("answer_correctness", "golden") in failing
+    lowest = [
+        min(s.value for s in g.scores if s.value is not None and (s.metric, g.case.source) in failing)
+        for g in summary.worst
+    ]
+    assert lowest
+    assert lowest == sorted(lowest)
+    assert max(lowest) < 1
+
+
+def test_a_night_that_ends_early_tells_that_the_monitor_is_broken(tmp_path: Path) -> None:
+    """As the DAG does, once a night; and a backfill tells nobody."""
+    with FakeSlack() as slack:
+        space = make_workspace(
+            tmp_path, changes={"alerts": {"channel": "#rag-alerts", "slack_base_url": slack.url}}
+        )
+        space.set_environ(SLACK_BOT_TOKEN=slack.token)
+        (space.folder / "golden.jsonl").unlink()
+        for options in ({"backfill": True}, {}, {}):
+            with pytest.raises(SourceError, match=r"golden\.jsonl: no such file"):
+                pipeline.run_night(space.monitor, space.settings, NIGHT, now=NOW, **options)
+    assert len(slack.messages) == 1
+    assert "监控本身出了故障" in json.dumps(slack.messages, ensure_ascii=False)
+
+
+def test_messages_that_met_an_outage_are_sent_by_the_next_run_exactly_once(tmp_path: Path) -> None:
+    """Digest and `broken` of one night wait in the outbox; the next night's run brings all."""
+    with FakeSlack() as slack:
+        space = make_workspace(
+            tmp_path, nights=2, changes={"alerts": {"channel": "#rag-alerts", "slack_base_url": slack.url}}
+        )
+        space.set_environ(SLACK_BOT_TOKEN=slack.token)
+        slack.fault("chat.postMessage", *[http(500)] * 12)
+        before = NIGHT - timedelta(days=1)
+        with pytest.raises(SlackUnavailable):
+            pipeline.run_night(space.monitor, space.settings, before, now=NOW - timedelta(days=1))
+        with pytest.raises(SlackUnavailable):
+            pipeline.alert_broken(
+                space.monitor, space.settings, before, what="坏了", error="x", next_step="修"
+            )
+        assert slack.messages == []
+        slack.forget_faults()
+        later = datetime.now(UTC) + timedelta(days=1)
+        for _ in range(2):
+            pipeline.run_night(space.monitor, space.settings, NIGHT, now=later)
+    assert len(slack.messages) == 3

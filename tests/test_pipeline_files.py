@@ -366,3 +366,27 @@ def test_a_place_for_scores_that_cannot_be_written_is_told_before_anything_is_pa
         with pytest.raises(OSError, match=r"be written|a folder"):
             evaluate_file(path, judge_name="judge-1", output=output)
     assert judge.state.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"item_id": "a", "question": "q", "answer": "a"}, "response: is what a bot said"),
+        ({"item_id": "a", "asked": "q"}, "user_input: missing (other names: question, query, input)"),
+        (
+            {"item_id": "a", "question": "q", "refernce": "a"},
+            "refernce: unknown field; did you mean 'reference'?",
+        ),
+        ({"question": "q"}, "item_id: missing (other names: id)"),
+    ],
+)
+def test_a_row_that_is_no_golden_item_says_which_field_and_the_fix(
+    tmp_path: Path, row: dict[str, str], told: str
+) -> None:
+    """In our words and with the line; a log row is not mistaken for an item."""
+    path = tmp_path / "golden.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(SourceError) as caught:
+        read_items(path)
+    assert f"{path}:1: " in str(caught.value)
+    assert told in str(caught.value)

@@ -228,7 +228,7 @@ def test_missing_numbers_are_dashes_and_never_zero():
     """No value, target or baseline: a dash (P1)."""
     row = verdict("mrr", None, minimum=None, baseline=None, n_ok=0, n_total=0, n_failed=0, n_not_applicable=0)
     shown = page("en", verdicts=(row,), findings=(), trends=(), expectations=())
-    assert shown.row("mrr")[:6] == ["mrr ok live", "–", "–", "–", "0 / 0", "–"]
+    assert shown.row("mrr")[:6] == ["mrr no target live", "–", "–", "–", "0 / 0", "–"]
 
 
 def test_a_mean_over_too_few_is_never_shown_as_the_value():

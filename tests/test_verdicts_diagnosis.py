@@ -189,3 +189,15 @@ def test_an_unknown_intent_is_not_named():
     found = diagnose([graded(intent="unknown", **RIGHT)], {}, [verdict(since=None)], monitor())
     assert found[0].intent is None
     assert found[0].summary == "1 of 1 new failures: had what it needed and answered wrongly"
+
+
+def test_one_cause_of_one_release_is_one_finding_over_all_intents():
+    """A retriever that is down floods nobody; intents are listed, most cases first, and capped."""
+    spread = {"lookup": 1, "it": 2, "hr": 1, "pay": 1, "travel": 1}
+    tonight = [
+        graded(number, intent=intent, **(RIGHT | {"answer_correctness": 0.0, "hit_rate": 0.0}))
+        for number, intent in enumerate(name for name, n in spread.items() for _ in range(n))
+    ]
+    (found,) = diagnose(tonight, {}, [verdict(since=None)], monitor())
+    assert (found.intent, found.n_cases, found.n_failing) == (None, 6, 6)
+    assert found.summary.endswith("intents it 2, hr 1, lookup 1 and 2 more")

@@ -40,7 +40,7 @@ def test_the_same_night_over_and_over_is_ok():
     """Nothing moved: ok, with the numbers in the rule."""
     verdict = only(steady(20), 19)
     assert verdict.level is Level.OK
-    assert verdict.rule.startswith("faithfulness 0.90 [0.80, 0.95], target 0.70; ")
+    assert verdict.rule.startswith("faithfulness 0.90 [0.80, 0.95], target 0.70, allowed drop 0.05; ")
     assert "against baseline 0.90" in verdict.rule
     assert verdict.since is None
 
@@ -381,7 +381,7 @@ def test_rules_are_one_line_and_in_the_monitors_language():
     assert [v.level for v in found] == [Level.FAIL, Level.FAIL]
     assert all("\n" not in v.rule for v in found)
     assert found[0].rule.startswith(
-        "faithfulness 0.50 [0.38, 0.62]，目标 0.70；1 晚，较基线 0.90 变化 −0.40，z −"
+        "faithfulness 0.50 [0.38, 0.62]，目标 0.70，允许下降 0.05；下降，1 晚，较基线 0.90 变化 −0.40，z −"
     )
 
 

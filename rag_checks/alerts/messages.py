@@ -5,7 +5,8 @@ Then who graded it, all numbers, and the worst answers.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any
 
@@ -26,7 +27,14 @@ from rag_checks.alerts.blocks import (
     validate,
     words,
 )
-from rag_checks.alerts.phrases import ICONS, LEVELS, PHRASES, URGENCY
+from rag_checks.alerts.phrases import (
+    ICONS,
+    LEVELS,
+    PHRASES,
+    is_uncompared,
+    standing,
+    standing_of_run,
+)
 from rag_checks.alerts.table import by_urgency, metrics_table, name_of, number
 from rag_checks.alerts.terminal import as_terminal
 from rag_checks.records import (
@@ -57,7 +65,11 @@ def digest(summary: RunSummary, *, mention: str | None = None) -> Payload:
         mention: whom to call when the run fails, e.g. `<@U123>`; ignored on any other level.
     """
     language = summary.language
-    parts = [_name(summary), str(summary.run.night), LEVELS[language][summary.level]]
+    parts = [
+        _name(summary),
+        str(summary.run.night),
+        standing_of_run(summary.level, summary.verdicts, language),
+    ]
     blocks: list[Block] = [header(f"{ICONS[summary.level]} {' · '.join(parts)}")]
     called = cut(plain(mention or ""), 500)
     if called and summary.level is Level.FAIL:
@@ -74,7 +86,7 @@ def digest(summary: RunSummary, *, mention: str | None = None) -> Payload:
         title = words(PHRASES[language]["numbers"], bold=True)
         blocks.append(rich(section(title), code(metrics_table(summary.verdicts, language))))
     if summary.worst:
-        blocks.append(_worst(summary.worst, language))
+        blocks.append(_worst(summary))
     return {"text": _fallback(summary), "blocks": blocks}
 
 
@@ -127,10 +139,10 @@ def _headline(summary: RunSummary) -> Block:
     problems = _problems(summary)
     if not summary.verdicts:
         return rich(section(words(say["none"], bold=True)))
-    whole = [verdict.level for verdict in summary.verdicts if verdict.slice == "all"]
+    whole = [verdict for verdict in by_urgency(summary.verdicts) if verdict.slice == "all"]
     if not problems:
-        return rich(section(words(say["all_ok"].format(n=len(whole)), bold=True)))
-    slices = [verdict.level for verdict in problems if verdict.slice != "all"]
+        return rich(section(words(_all_ok(summary), bold=True)))
+    slices = [verdict for verdict in problems if verdict.slice != "all"]
     counts = _counted(whole, language)
     if slices:
         counts += (" | " if counts else "") + say["by_intent"] + _counted(slices, language)
@@ -141,10 +153,21 @@ def _headline(summary: RunSummary) -> Block:
     return _with_more(parts, len(problems) - MAX_PROBLEMS, language)
 
 
-def _counted(levels: Sequence[Level], language: Language) -> str:
+def _all_ok(summary: RunSummary) -> str:
+    """How many metrics meet what is expected, and how many have nothing to be held against."""
+    say = PHRASES[summary.language]
+    whole = [verdict for verdict in summary.verdicts if verdict.slice == "all"]
+    uncompared = sum(map(is_uncompared, whole))
+    told = [say["all_ok"].format(n=len(whole) - uncompared)] if len(whole) > uncompared or not whole else []
+    told += [say["uncompared"].format(n=uncompared)] if uncompared else []
+    return " ".join(told)
+
+
+def _counted(verdicts: Sequence[Verdict], language: Language) -> str:
+    """How many stand how, in the order given."""
     count = PHRASES[language]["count"]
-    present = [level for level in URGENCY if level in levels]
-    return " · ".join(count.format(n=levels.count(level), level=LEVELS[language][level]) for level in present)
+    counts = Counter(standing(verdict, language) for verdict in verdicts)
+    return " · ".join(count.format(n=n, level=stands) for stands, n in counts.items())
 
 
 def _problem(verdict: Verdict, language: Language) -> Element:
@@ -213,14 +236,16 @@ def _checks(summary: RunSummary) -> str:
     return PHRASES[summary.language]["checks"].format(failed=failed, n=len(results), broken=unable)
 
 
-def _worst(cases: Sequence[GradedCase], language: Language) -> Block:
+def _worst(summary: RunSummary) -> Block:
+    cases, language = summary.worst, summary.language
+    troubled = {v.metric for v in summary.verdicts if v.level in {Level.FAIL, Level.WATCH}}
     parts = [section(words(PHRASES[language]["worst"], bold=True))]
-    parts.append(bullets([_case(graded, language) for graded in cases[:MAX_WORST]], numbered=True))
+    parts.append(bullets([_case(graded, troubled, language) for graded in cases[:MAX_WORST]], numbered=True))
     return _with_more(parts, len(cases) - MAX_WORST, language)
 
 
-def _case(graded: GradedCase, language: Language) -> Element:
-    """Question, answer, what was expected, and the lowest score with its reason."""
+def _case(graded: GradedCase, troubled: Collection[str], language: Language) -> Element:
+    """Question, answer, what was expected, and the lowest score of what fails, with its reason."""
     say = PHRASES[language]
     item, response = graded.case.item, graded.case.response
     more = say["more_characters"]
@@ -233,7 +258,7 @@ def _case(graded: GradedCase, language: Language) -> Element:
     ]
     if item.reference:
         elements.append(words("\n" + say["reference"] + cut(plain(item.reference), 120, more)))
-    score = _lowest(graded.scores)
+    score = _lowest([s for s in graded.scores if s.metric in troubled]) or _lowest(graded.scores)
     if score:
         value = score.status.value if score.value is None else number(score.value)
         why = cut(plain(score.reason), 200, more)
@@ -265,7 +290,7 @@ def _fallback(summary: RunSummary) -> str:
     if not summary.verdicts:
         told = say["none"]
     elif not problems:
-        told = say["all_ok"].format(n=sum(verdict.slice == "all" for verdict in summary.verdicts))
+        told = _all_ok(summary)
     else:
         told = ", ".join(_short(verdict, summary.language) for verdict in problems[:3])
         if len(problems) > 3:  # noqa: PLR2004 - a notification shows about two lines
@@ -282,8 +307,8 @@ def _short(verdict: Verdict, language: Language) -> str:
     # A mean over the few that could be graded would read like a score (P1), so none is told.
     if verdict.value is None or verdict.level in {Level.NO_DATA, Level.JUDGE_CHANGED}:
         return f"{name} {LEVELS[language][verdict.level]} ({verdict.n_ok}/{verdict.n_total})"
-    against = "target" if verdict.minimum is not None else "baseline"
-    limit = verdict.minimum if verdict.minimum is not None else verdict.baseline
+    dropped = verdict.minimum is None or verdict.value >= verdict.minimum
+    against, limit = ("baseline", verdict.baseline) if dropped else ("target", verdict.minimum)
     return f"{name} {number(verdict.value)}" + (
         f" ({say[against]} {number(limit)})" if limit is not None else ""
     )

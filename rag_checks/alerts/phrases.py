@@ -1,6 +1,8 @@
 """What messages say, in Chinese and English."""
 
-from rag_checks.records import Language, Level
+from collections.abc import Iterable
+
+from rag_checks.records import Language, Level, Verdict
 
 ICONS = {
     Level.OK: "✅",
@@ -30,6 +32,37 @@ LEVELS: dict[Language, dict[Level, str]] = {
     },
 }
 
+_DROPPED: dict[Language, str] = {"en": "dropped", "zh": "下降"}
+_UNCOMPARED: dict[Language, str] = {"en": "no target", "zh": "未设目标"}
+
+
+def is_uncompared(verdict: Verdict) -> bool:
+    """Whether nothing was held against a metric: neither a minimum nor, yet, a baseline."""
+    return verdict.level is Level.OK and verdict.minimum is None and verdict.baseline is None
+
+
+def standing(verdict: Verdict, language: Language) -> str:
+    """The level of a verdict in words: a fail above the minimum is a drop, an ok without limits is none."""
+    if is_uncompared(verdict):
+        return _UNCOMPARED[language]
+    return _DROPPED[language] if _is_drop(verdict) else LEVELS[language][verdict.level]
+
+
+def standing_of_run(level: Level, verdicts: Iterable[Verdict], language: Language) -> str:
+    """The level of a run in words: dropped when all that fails are drops."""
+    failing = [verdict for verdict in verdicts if verdict.level is Level.FAIL]
+    if level is Level.FAIL and failing and all(map(_is_drop, failing)):
+        return _DROPPED[language]
+    return LEVELS[language][level]
+
+
+def _is_drop(verdict: Verdict) -> bool:
+    """A failing metric that is not below its minimum can only have dropped below its baseline."""
+    above = verdict.minimum is None or (verdict.value is not None and verdict.value >= verdict.minimum)
+    below_baseline = verdict.baseline is not None and (verdict.value or 0.0) < verdict.baseline
+    return verdict.level is Level.FAIL and above and below_baseline
+
+
 PHRASES: dict[Language, dict[str, str]] = {
     "en": {
         "colon": ": ",
@@ -43,6 +76,7 @@ PHRASES: dict[Language, dict[str, str]] = {
         "baseline": "baseline",
         "since": "since {date}",
         "all_ok": "All {n} metrics meet what is expected of them.",
+        "uncompared": "{n} have neither a target nor a baseline yet.",
         "none": "There is no verdict: nothing was graded.",
         "where": "Where it broke",
         "next": "Next: ",
@@ -80,6 +114,7 @@ PHRASES: dict[Language, dict[str, str]] = {
         "baseline": "基线",
         "since": "自 {date} 起",
         "all_ok": "{n} 项指标全部符合预期。",
+        "uncompared": "{n} 项尚无目标和基线。",
         "none": "没有结论：没有任何内容得到评分。",
         "where": "问题出在哪里",
         "next": "下一步：",

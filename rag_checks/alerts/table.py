@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from rag_checks.alerts.blocks import cut, plain
-from rag_checks.alerts.phrases import ICONS, LEVELS, PHRASES, URGENCY
+from rag_checks.alerts.phrases import ICONS, PHRASES, URGENCY, is_uncompared, standing
 from rag_checks.records import Language, Level, Verdict
 
 MAX_ROWS = 16
@@ -44,7 +44,8 @@ def metrics_table(verdicts: Sequence[Verdict], language: Language) -> str:
     lines = ["  " + _aligned(titles, widths)]
     for verdict, cells in zip(shown, rows, strict=False):
         name = name_of(verdict, language)
-        lines.append(f"{ICONS[verdict.level]} {name} · {LEVELS[language][verdict.level]}")
+        icon = "▫️" if is_uncompared(verdict) else ICONS[verdict.level]
+        lines.append(f"{icon} {name} · {standing(verdict, language)}")
         lines.append("  " + _aligned(cells, widths))
     if len(shown) > MAX_ROWS:
         lines.append(say["more"].format(n=len(shown) - MAX_ROWS))

@@ -7,9 +7,17 @@ from typing import Literal
 
 from rag_checks import reports
 from rag_checks.alerts.messages import broken, digest
-from rag_checks.alerts.outbox import post
+from rag_checks.alerts.outbox import deliver, post
 from rag_checks.alerts.slack import sender_from_env
-from rag_checks.errors import ConfigError, RunIncomplete, StoreError, StoreUnavailable
+from rag_checks.errors import (
+    ConfigError,
+    DeliveryUncertain,
+    RunIncomplete,
+    SlackRejected,
+    SlackUnavailable,
+    StoreError,
+    StoreUnavailable,
+)
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.plan import night_of_dag_run
 from rag_checks.pipeline.runs import stored_run
@@ -71,6 +79,7 @@ def alert(
             raise RunIncomplete(f"{eval_run_id} has no verdicts yet: nothing can be told")
         message = None
         if wanted == "yes" or (wanted == "auto" and not run.backfill):
+            _send_waiting(store, monitor, settings, now, but=f"{eval_run_id}:digest")
             summary, _ = summarise(monitor, settings, eval_run_id, with_trends=False)
             if wanted == "yes" or monitor.alerts.when == "always" or summary.level is not Level.OK:
                 message = _post(
@@ -100,6 +109,7 @@ def alert_broken(
     )
     try:
         with Store.open(settings.store_url) as store:
+            _send_waiting(store, monitor, settings, now, but=message.message_id)
             return _post(store.outbox(), monitor, settings, message, now)
     except (ConfigError, StoreError, StoreUnavailable):
         return _post(_Unstored(), monitor, settings, message, now)
@@ -155,6 +165,50 @@ _FAILED_TASK = {
         "查看日志，排除原因，然后在 Airflow 中清除（Clear）该任务：{log}",
     ),
 }
+
+
+def alert_failed_night(
+    monitor: Monitor,
+    settings: Settings,
+    night: date,
+    error: Exception,
+    *,
+    backfill: bool,
+    wanted: Literal["auto", "yes", "no"],
+) -> OutboxMessage | None:
+    """`alert_broken` for a night of `rag-checks run` that ended early; None when nobody is told."""
+    if wanted == "no" or (wanted == "auto" and backfill):
+        return None
+    what, next_step = _FAILED_NIGHT[monitor.language]
+    return alert_broken(monitor, settings, night, what=what, error=str(error), next_step=next_step)
+
+
+_FAILED_NIGHT = {
+    "en": (
+        "rag-checks run ended before the night was done.",
+        "mend the cause, then run the night again; what is done already is kept.",
+    ),
+    "zh": (
+        "rag-checks run 未能完成本晚检查。",
+        "排除原因后重新运行这一晚；已完成的部分会保留。",
+    ),
+}
+
+
+def _send_waiting(store: Store, monitor: Monitor, settings: Settings, now: datetime, *, but: str) -> None:
+    """Send what an outage of Slack kept from this monitor's people on earlier nights.
+
+    The outbox sees to it that each is sent once. What cannot be sent now keeps its state: tonight's own
+    message meets the same outage and says so.
+    """
+    sender = sender_from_env(monitor.alerts, settings.environ)
+    for message in store.messages():
+        own = message.message_id.startswith(f"{monitor.monitor}-") and message.message_id != but
+        if own and message.state in {"pending", "sending"}:
+            try:
+                deliver(store.outbox(), message.message_id, sender, now=now, save_dir=settings.unsent)
+            except (SlackUnavailable, SlackRejected, DeliveryUncertain):
+                return
 
 
 def _post(

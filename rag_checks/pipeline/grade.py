@@ -13,6 +13,7 @@ from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor, OpenAIJudge
 from rag_checks.monitor_files import located
 from rag_checks.pipeline.masked import open_masked_bot
+from rag_checks.pipeline.problems import input_problem
 from rag_checks.pipeline.runs import main_release, stored_run
 from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus, Usage
 from rag_checks.settings import Settings
@@ -114,7 +115,7 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             "scores_ok": ok,
             "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
         }
-        problems = [_grading_problem(run, cases, scores, missing), _input_problem(monitor, run, store)]
+        problems = [_grading_problem(run, cases, scores, missing), input_problem(monitor, run, store)]
         run = run.model_copy(
             update={
                 "counts": counts,
@@ -172,26 +173,6 @@ def _grading_problem(
     if not any(score.status is ScoreStatus.OK for score in scores):
         return _why_nothing(run, cases, scores)
     return None
-
-
-def _input_problem(monitor: Monitor, run: EvalRun, store: Store) -> str | None:
-    """What of the night's conversations is missing: unreadable lines, cut files, lines still to come."""
-    if monitor.conversations is None:
-        return None
-    problems = []
-    bad, read, damaged = (run.counts.get(name, 0) for name in ("quarantined", "read", "files_damaged"))
-    if damaged or bad > monitor.conversations.max_bad_share * read:
-        first = store.quarantine(run.eval_run_id, limit=1)
-        example = f"; the first is {first[0].file}:{first[0].line}: {first[0].reason}" if first else ""
-        lost = f", {damaged} of {run.counts['files']} files are cut or broken" if damaged else ""
-        problems.append(f"{bad} of {read} lines could not be read{lost}{example}")
-    if not run.counts.get("in_window"):
-        problems.append(f"no conversations of this day in {run.counts.get('files', 0)} files")
-    if early := run.counts.get("minutes_early", 0):
-        problems.append(
-            f"read {early} minutes before the day's last lines are due (lateness_hours): run the night again"
-        )
-    return "; ".join(problems) or None
 
 
 def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:

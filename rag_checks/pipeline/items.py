@@ -65,7 +65,7 @@ def read_items(path: Path) -> list[EvalItem]:
             fields = {name: value for name, value in _renamed(row, {}).items() if value is not None}
             items.append(EvalItem.model_validate(fields))
         except ValidationError as error:
-            problems.append(f"{path}:{line}: {_first(error)}")
+            problems.append(f"{path}:{line}: {_no_item(error)}")
         except BadRow as error:
             problems.append(f"{path}:{line}: {error}")
     seen: set[str] = set()
@@ -249,6 +249,23 @@ def _list(name: str, value: Any) -> Any:
         return msgspec.json.decode(value, type=list[Any])
     except (msgspec.MsgspecError, RecursionError):
         raise BadRow(f"{name}: looks like a list, but is not a JSON list of texts") from None
+
+
+def _no_item(error: ValidationError) -> str:
+    """What keeps a row from being a golden item, and the fix."""
+    problem = error.errors(include_url=False)[0]
+    name = str(problem["loc"][0])
+    if problem["type"] == "missing":
+        others = ", ".join(old for old, new in ALIASES.items() if new == name)
+        return f"{name}: missing (other names: {others})"
+    if problem["type"] != "extra_forbidden":
+        return _first(error)
+    if name in _LOGGED:
+        return f"{name}: is what a bot said, no part of a golden item; leave it out, or call it reference"
+    known = [*EvalItem.model_fields, *ALIASES]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(EvalItem.model_fields)}"
+    return f"{name}: unknown field; {hint}"
 
 
 def _first(error: ValidationError) -> str:

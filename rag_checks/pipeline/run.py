@@ -5,10 +5,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
-from rag_checks.errors import JudgeFatal, JudgeUnavailable
+from rag_checks.errors import (
+    DeliveryUncertain,
+    JudgeFatal,
+    JudgeUnavailable,
+    PermanentError,
+    SlackRejected,
+    SlackUnavailable,
+    TransientError,
+)
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.decide import check
-from rag_checks.pipeline.deliver import ReportFiles, alert, report
+from rag_checks.pipeline.deliver import ReportFiles, alert, alert_failed_night, report
 from rag_checks.pipeline.grade import evaluate_shard, reconcile
 from rag_checks.pipeline.plan import plan_night
 from rag_checks.records import EvalRun, OutboxMessage
@@ -41,7 +49,7 @@ def run_night(
     """Plan, grade, check, report and tell, in order; the same steps the DAG runs as tasks.
 
     A judge outage does not end the night: what was not graded is recorded as such and people are told. They
-    are told too when the report cannot be written.
+    are told too when the report cannot be written, and when the night ended early: the monitor is broken.
 
     Raises:
         OSError: the report could not be written (disk full, no permission); everything else is done.
@@ -49,8 +57,41 @@ def run_night(
         SourceError, StoreUnavailable and other errors of ours: the night ended there.
     """
     now = now or datetime.now(UTC)
+    options = _Options(backfill, ask_bot, with_report, wanted_alert, now)
+    try:
+        return _night(monitor, settings, night, options, step, progress)
+    except (SlackUnavailable, SlackRejected, DeliveryUncertain):
+        raise
+    except (PermanentError, TransientError, OSError) as error:
+        try:
+            alert_failed_night(monitor, settings, night, error, backfill=backfill, wanted=wanted_alert)
+        except (PermanentError, TransientError) as untold:
+            error.add_note(f"nobody could be told: {untold}")
+        raise
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a night is run; as in `run_night`."""
+
+    backfill: bool
+    ask_bot: bool
+    with_report: bool
+    wanted_alert: Literal["auto", "yes", "no"]
+    now: datetime
+
+
+def _night(
+    monitor: Monitor,
+    settings: Settings,
+    night: date,
+    options: _Options,
+    step: Callable[[str], None],
+    progress: Callable[[int, int], None],
+) -> NightResult:
+    now = options.now
     step(f"reading conversations of {night}")
-    plan = plan_night(monitor, settings, night, backfill=backfill, ask_bot=ask_bot, now=now)
+    plan = plan_night(monitor, settings, night, backfill=options.backfill, ask_bot=options.ask_bot, now=now)
     step(f"grading {plan.counts.get('sampled', 0)} logged turns and {plan.counts['golden']} golden items")
     outage: JudgeFatal | JudgeUnavailable | None = None
     try:
@@ -63,14 +104,14 @@ def run_night(
     run = check(monitor, settings, plan.eval_run_id)
     files: ReportFiles | None = None
     unwritten: OSError | None = None
-    if with_report:
+    if options.with_report:
         step("writing the report")
         try:
             files = report(monitor, settings, plan.eval_run_id)
         except OSError as error:
             unwritten = error
     step("telling people")
-    message = alert(monitor, settings, plan.eval_run_id, wanted=wanted_alert, now=now)
+    message = alert(monitor, settings, plan.eval_run_id, wanted=options.wanted_alert, now=now)
     if unwritten is not None:
         raise unwritten
     return NightResult(run, files, message, outage)

@@ -1,17 +1,17 @@
 """What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
 
+from collections.abc import Collection, Sequence
+
 from rag_checks.costs import costs
 from rag_checks.judge.agreement import agreement_note
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
-from rag_checks.records import GradedCase, RunSummary, Trend, Usage
+from rag_checks.records import GradedCase, Level, RunSummary, Trend, Usage, Verdict
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 from rag_checks.verdicts.drift import trends, worst_level
 
 WORST_ITEMS = 10
-# The metrics that say most about a case, for ranking the worst: right answer first, then usable answer.
-_RANK = ("answer_correctness", "refusal_correctness", "answer_relevancy", "faithfulness", "context_recall")
 
 
 def summarise(
@@ -43,7 +43,7 @@ def summarise(
         findings=tuple(findings),
         expectations=tuple(expectations),
         trends=tuple(charted),
-        worst=tuple(_worst(graded, explained)),
+        worst=tuple(_worst(graded, decided, explained)),
         usage=sum((score.usage for case in graded for score in case.scores), start=Usage()),
         costs=tuple(costs((score for case in graded for score in case.scores), monitor.prices)),
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
@@ -62,13 +62,29 @@ def _report_url(monitor: Monitor, eval_run_id: str) -> str | None:
     return f"{base.rstrip('/')}/{monitor.monitor}/{report_name(eval_run_id)}" if base else None
 
 
-def _worst(graded: list[GradedCase], explained: set[str]) -> list[GradedCase]:
-    """The failing cases, those behind a finding first, then lowest scores first."""
+def _worst(
+    graded: Sequence[GradedCase], decided: Sequence[Verdict], explained: Collection[str]
+) -> list[GradedCase]:
+    """The cases lowest on what fails, or on what needs watching when nothing fails; none when all is well.
 
-    def rank(case: GradedCase) -> tuple[bool, float, str]:
-        values = {score.metric: score.value for score in case.scores if score.value is not None}
-        first = next((values[name] for name in _RANK if name in values), 1.0)
-        return (case.case.case_id not in explained, first, case.case.case_id)
+    Of equal ones those behind a finding come first.
+    """
+    for level in (Level.FAIL, Level.WATCH):
+        troubled = {(v.metric, v.source, v.slice) for v in decided if v.level is level}
+        found = [(low, case) for case in graded if (low := _lowest(case, troubled)) is not None]
+        if found:
+            found.sort(key=lambda one: (one[0], one[1].case.case_id not in explained, one[1].case.case_id))
+            return [case for _, case in found[:WORST_ITEMS]]
+    return []
 
-    failing = [case for case in graded if rank(case)[1] < 0.5]  # noqa: PLR2004 - a coin's worth of right
-    return sorted(failing, key=rank)[:WORST_ITEMS]
+
+def _lowest(graded: GradedCase, troubled: Collection[tuple[str, str, str]]) -> float | None:
+    """The lowest value of a case on the troubled metrics of its series and intent; None without any."""
+    case = graded.case
+    values = [
+        score.value
+        for score in graded.scores
+        if score.value is not None
+        and any((score.metric, case.source, part) in troubled for part in ("all", f"intent:{case.intent}"))
+    ]
+    return min((value for value in values if value < 1), default=None)

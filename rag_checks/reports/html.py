@@ -1,13 +1,14 @@
 """The report: one self-contained HTML file, readable on a phone, nothing loaded from anywhere."""
 
 import base64
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rag_checks.alerts.phrases import URGENCY
+from rag_checks.alerts.phrases import URGENCY, is_uncompared, standing, standing_of_run
 from rag_checks.costs import total
 from rag_checks.records import GradedCase, Language, Level, RunSummary, ScoreStatus, Trend, Verdict
 from rag_checks.reports.breakdown import breakdowns
@@ -52,7 +53,8 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
         s=summary,
         cost=total(summary.costs),
         language=summary.language,
-        counts=_level_counts(groups),
+        counts=_counts(groups, summary.language),
+        stands=standing_of_run(summary.level, summary.verdicts, summary.language),
         since=min((v.since for v in problems if v.since and v.level is Level.FAIL), default=None),
         groups=groups,
         problems=[group for group in groups if group.whole.level is not Level.OK][:PROBLEMS],
@@ -81,9 +83,11 @@ def _environment(language: Language) -> Environment:
     environment.filters |= {
         "number": _number,
         "interval": _interval,
+        "standing": partial(standing, language=language),
         "figure": lambda value: "–" if value is None else f"{value:.4g}",
         "cut": partial(_cut, language=language),
     }
+    environment.tests["uncompared"] = is_uncompared
     environment.globals |= {
         "t": partial(word, language=language),
         "name": partial(name, language=language),
@@ -120,9 +124,13 @@ def _urgency(verdict: Verdict) -> tuple[int, bool, float, str, str]:
     )
 
 
-def _level_counts(groups: Sequence[Group]) -> list[tuple[Level, int]]:
-    levels = [group.whole.level for group in groups]
-    return [(level, levels.count(level)) for level in URGENCY if level in levels]
+def _counts(groups: Sequence[Group], language: Language) -> list[tuple[str, str, int]]:
+    """(shade, how it stands, how many), most urgent first."""
+    wholes = sorted(
+        (group.whole for group in groups), key=lambda v: (URGENCY.index(v.level), is_uncompared(v))
+    )
+    stood = [("uncompared" if is_uncompared(v) else v.level.value, standing(v, language)) for v in wholes]
+    return [(*shown, n) for shown, n in Counter(stood).items()]
 
 
 def _charts(summary: RunSummary, groups: Sequence[Group]) -> list[tuple[Trend, Verdict, str]]:

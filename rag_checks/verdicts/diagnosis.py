@@ -20,6 +20,7 @@ __all__ = ["CAUSES", "cause_of", "diagnose", "failing", "failing_share"]
 
 MOSTLY_FAILED = 0.5
 _HANDFUL = 5
+_INTENTS_NAMED = 3
 
 
 def failing_share(history: Iterable[ScoreRow], monitor: Monitor, night: date) -> dict[str, float]:
@@ -69,13 +70,18 @@ def diagnose(
         for graded in tonight
         if failing(marks_of(graded.scores)) and _is_news(graded, baseline_failing, troubled)
     ]
-    groups: dict[tuple[str, str], list[GradedCase]] = defaultdict(list)
+    cells: dict[tuple[str, str], list[GradedCase]] = defaultdict(list)
     for graded in new:
-        groups[cause_of(graded), graded.case.intent].append(graded)
+        cells[cause_of(graded), graded.case.intent].append(graded)
     night = _Night(troubled, _Releases(history, monitor), len(new), monitor.language)
+    groups: dict[tuple[str, str | None], list[GradedCase]] = defaultdict(list)
+    for (cause, _), cases in cells.items():
+        groups[cause, night.releases.newer(cases)] += cases
     order = list(CAUSES)
-    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), order.index(group[0][0]), group[0][1]))
-    return [_finding(cause, intent, cases, night) for (cause, intent), cases in ranked]
+    ranked = sorted(
+        groups.items(), key=lambda group: (-len(group[1]), order.index(group[0][0]), group[0][1] or "")
+    )
+    return [_finding(cause, release, cases, night) for (cause, release), cases in ranked]
 
 
 def _is_news(graded: GradedCase, baseline: Mapping[str, float], troubled: Sequence[Verdict]) -> bool:
@@ -124,12 +130,15 @@ class _Night:
     language: Language
 
 
-def _finding(cause: str, intent: str, cases: Sequence[GradedCase], night: _Night) -> Finding:
-    release = night.releases.newer(cases)
+def _finding(cause: str, release: str | None, cases: Sequence[GradedCase], night: _Night) -> Finding:
+    """One cause under one release, over all intents; it is an intent's when most of its cases are."""
+    counts = Counter(graded.case.intent for graded in cases)
+    intents = sorted(counts, key=lambda name: (-counts[name], name))
+    intent = intents[0] if 2 * counts[intents[0]] > len(cases) else WHOLE
     since = night.releases.first.get(release) if release is not None else None
     if since is None:
         since = _since(intent, night.troubled)
-    named = None if intent == "unknown" else intent
+    named = None if intent in ("unknown", WHOLE) else intent
     worst = sorted(cases, key=lambda graded: (_quality(graded), graded.case.case_id))
     finding = Finding(
         cause=cause,
@@ -143,7 +152,7 @@ def _finding(cause: str, intent: str, cases: Sequence[GradedCase], night: _Night
         summary="",
         next_step=CAUSES[cause].next_step[night.language],
     )
-    return finding.model_copy(update={"summary": _summary(finding, night.language)})
+    return finding.model_copy(update={"summary": _summary(finding, counts, intents, night.language)})
 
 
 def _since(intent: str, troubled: Sequence[Verdict]) -> date | None:
@@ -178,16 +187,27 @@ def _start(finding: Finding, language: Language) -> str | None:
     return f"{named} ({night})" if night else named
 
 
-def _summary(finding: Finding, language: Language) -> str:
+def _intents(counts: Mapping[str, int], intents: Sequence[str], language: Language) -> str | None:
+    """The intents of a finding, those with most cases first; a single one without its number."""
+    if len(intents) == 1:
+        return None if intents == ["unknown"] else one_line(intents[0])
+    left = len(intents) - _INTENTS_NAMED
+    named = [f"{one_line(name)} {counts[name]}" for name in intents[:_INTENTS_NAMED]]
+    if language == "zh":
+        return "、".join(named) + (f" 等 {len(intents)} 个" if left > 0 else "")
+    return ", ".join(named) + (f" and {left} more" if left > 0 else "")
+
+
+def _summary(finding: Finding, counts: Mapping[str, int], intents: Sequence[str], language: Language) -> str:
     start = _start(finding, language)
     name = CAUSES[finding.cause].name[language]
-    intent = one_line(finding.intent) if finding.intent is not None else None
+    intent = _intents(counts, intents, language)
     if language == "zh":
         parts = [f"{finding.n_failing} 个新增失败中 {finding.n_cases} 个：{name}"]
         parts += [f"意图 {intent}"] if intent else []
         parts += [f"自{start}起"] if start else []
         return "，".join(parts)
     parts = [f"{finding.n_cases} of {finding.n_failing} new failures: {name}"]
-    parts += [f"intent {intent}"] if intent else []
+    parts += [f"{'intent' if len(intents) == 1 else 'intents'} {intent}"] if intent else []
     parts += [f"since {start}"] if start else []
     return ", ".join(parts)

@@ -243,6 +243,7 @@ class History:
             intent=part.intent,
             count=part.count,
             minimum=part.limits.minimum,
+            allowed_drop=part.limits.allowed_drop,
             level=level,
             outcome=outcome,
             baseline=baseline,

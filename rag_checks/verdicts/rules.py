@@ -22,6 +22,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "comma": ", ",
         "intent": "intent {name}",
         "target": "target {value:.2f}",
+        "allowed": "allowed drop {value:.2f}",
+        "dropped": "dropped",
         "nights": "{n} night{s}",
         "against": "{drop} against baseline {value:.2f}",
         "below_target": "{drop} against target {value:.2f}",
@@ -46,6 +48,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "comma": "，",
         "intent": "意图 {name}",
         "target": "目标 {value:.2f}",
+        "allowed": "允许下降 {value:.2f}",
+        "dropped": "下降",
         "nights": "{n} 晚",
         "against": "较基线 {value:.2f} 变化 {drop}",
         "below_target": "较目标 {value:.2f} 相差 {drop}",
@@ -92,6 +96,7 @@ class Facts:
     intent: str | None
     count: Estimate
     minimum: float | None
+    allowed_drop: float | None
     level: Level
     outcome: Outcome
     baseline: float | None
@@ -154,6 +159,8 @@ def _head(facts: Facts, words: dict[str, str]) -> str:
         name += f" {count.mean:.2f} [{count.low:.2f}, {count.high:.2f}]"
     if facts.minimum is not None:
         name += words["comma"] + words["target"].format(value=facts.minimum)
+    if facts.allowed_drop is not None:
+        name += words["comma"] + words["allowed"].format(value=facts.allowed_drop)
     return name
 
 
@@ -164,7 +171,9 @@ def _test(facts: Facts, words: dict[str, str]) -> str | None:
     shift = test.shift
     drop = signed(shift.deviation, 2)
     key = {"baseline": "against", "target": "below_target", "warning": "below_warning"}[test.kind]
+    fails_by_drop = test.kind == "baseline" and facts.outcome.level is Level.FAIL
     pieces = (
+        *([words["dropped"]] if fails_by_drop else []),
         words["nights"].format(n=shift.nights, s="" if shift.nights == 1 else "s"),
         words[key].format(drop=drop, value=shift.expected),
         f"z {signed(shift.z, 1)}",
