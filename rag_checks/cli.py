@@ -270,7 +270,7 @@ def config_check(
         names[path] = loaded.monitor
         missing = missing_secrets(loaded, settings.environ)
         for secret in missing:
-            err.print(f"{path}: {secret}", style="yellow", markup=False)
+            err.print(str(secret), style="yellow", markup=False)
         broken = broken or bool(missing)
         out.print(f"{path}: {loaded.monitor}: " + ("secrets missing" if missing else "ok"), markup=False)
     for problem in same_names(names):

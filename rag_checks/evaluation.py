@@ -12,7 +12,7 @@ from typing import Protocol
 from rag_checks.errors import BotError, JudgeUnavailable, PermanentError, TransientError
 from rag_checks.metrics import Metric, grade_case
 from rag_checks.protocols import Bot, Judge
-from rag_checks.records import Case, Response, Score, ScoreStatus
+from rag_checks.records import Case, Response, Score, ScoreStatus, content_hash
 
 # This many cases in a row without any judge (or bot) at the other end is an outage, not bad luck: at a 20 %
 # error rate ten in a row have a probability of 1e-7, and each one costs its full retry time.
@@ -75,7 +75,6 @@ async def evaluate(
     """
     outcome = Outcome()
     work = _Work(eval_run_id, metrics, judge, bot, sink, scored, outcome)
-    queue = iter(sorted(cases, key=lambda case: (case.source != "golden", case.case_id)))
 
     async def worker(queue: Iterator[Case]) -> None:
         for case in queue:
@@ -86,9 +85,13 @@ async def evaluate(
             progress(outcome.graded + outcome.skipped, len(cases))
 
     try:
-        async with asyncio.timeout(deadline_s), asyncio.TaskGroup() as group:
-            for _ in range(max(1, concurrency)):
-                group.create_task(worker(queue))
+        async with asyncio.timeout(deadline_s):
+            # One after the other: a golden case's last call must not find the budget spent on the sample.
+            for source in in_order(cases):
+                queue = iter(source)
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(max(1, concurrency)):
+                        group.create_task(worker(queue))
     except TimeoutError:
         outcome.left = len(cases) - outcome.graded - outcome.skipped
         outcome.error = outcome.error or JudgeUnavailable(
@@ -98,6 +101,25 @@ async def evaluate(
     if outcome.error is not None:
         outcome.problem = str(outcome.error)
     return outcome
+
+
+def in_order(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+    """Golden cases by id, and production cases so that any beginning holds all strata in proportion.
+
+    Case k of n of a stratum, by the hash of its id, stands at (k + 1/2) / n: when a budget or a deadline cuts
+    the list, no stratum is cut more than another.
+    """
+    by_stratum: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.source != "golden":
+            by_stratum.setdefault(case.stratum, []).append(case)
+    places: dict[str, float] = {}
+    for group in by_stratum.values():
+        group.sort(key=lambda case: content_hash(case.case_id))
+        places |= {case.case_id: (place + 0.5) / len(group) for place, case in enumerate(group)}
+    golden = sorted((case for case in cases if case.source == "golden"), key=lambda case: case.case_id)
+    sampled = [case for group in by_stratum.values() for case in group]
+    return golden, sorted(sampled, key=lambda case: (places[case.case_id], case.case_id))
 
 
 class _Work:

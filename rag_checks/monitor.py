@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rag_checks.cron import is_cron
-from rag_checks.records import Language, Source, content_hash
+from rag_checks.records import Language, Source, Usage, content_hash
 
 
 class Section(BaseModel):
@@ -133,6 +133,26 @@ class OpenAIJudge(Section):
         return value
 
 
+class Price(Section):
+    """What a judge's model costs."""
+
+    prompt: float = Field(ge=0, description="For a million prompt tokens.")
+    completion: float = Field(ge=0, description="For a million tokens of replies.")
+    currency: str = Field("USD", min_length=1, max_length=8)
+
+    def cost(self, usage: Usage) -> float:
+        """Money for these tokens."""
+        return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
+
+
+class Budget(Section):
+    """The most one run's judge may cost; what does not fit is recorded as over_budget."""
+
+    calls: int | None = Field(None, ge=1)
+    tokens: int | None = Field(None, ge=1, description="Of prompts and replies together.")
+    money: float | None = Field(None, gt=0, description="In the currency of the judge's price.")
+
+
 class Golden(Section):
     """The golden set asked live every night."""
 
@@ -206,6 +226,10 @@ class Monitor(Section):
     )
     targets: list[MetricTarget] = Field(default_factory=list)
     alerts: Alerts = Alerts()
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="By model; a model without a price costs an unknown sum, never 0."
+    )
+    budget: Budget | None = Field(None, description="Left out: no limit.")
     shards: int = Field(2, ge=1, le=64, description="Parallel evaluation tasks.")
     run_deadline_minutes: float = Field(60, gt=0)
     baseline_nights: int = Field(14, ge=3, le=60, description="The first healthy nights, pinned.")
@@ -216,6 +240,7 @@ class Monitor(Section):
     directory: Path = Field(
         Path(), exclude=True, description="Folder of the file; relative paths start here."
     )
+    file: Path | None = Field(None, exclude=True, description="The file itself, for messages.")
 
     @field_validator("time_zone")
     @classmethod
@@ -236,6 +261,20 @@ class Monitor(Section):
             if (target.metric, target.source) in seen:
                 raise ValueError(f"targets: {target.metric} has two targets for the same source; keep one")
             seen.add((target.metric, target.source))
+        return self
+
+    @model_validator(mode="after")
+    def _money_has_a_price(self) -> "Monitor":
+        judge = self.judge
+        if (
+            self.budget
+            and self.budget.money
+            and isinstance(judge, OpenAIJudge)
+            and judge.model not in self.prices
+        ):
+            raise ValueError(
+                f"budget.money needs the price of {judge.model}; add prices: {{{judge.model}: …}}"
+            )
         return self
 
     @property

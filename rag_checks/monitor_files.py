@@ -26,6 +26,10 @@ _OPENAI = "https://api.openai.com/v1"
 _FILLED_LATE = {("bot", "headers"), ("bot", "url"), ("judge", "extra_headers"), ("judge", "extra_body")}
 
 
+# Fields of a monitor that are no keys of its file.
+_OURS = ("directory", "file")
+
+
 class _Lines(dict[tuple[str | int, ...], int]):
     """Key path → 1-based line."""
 
@@ -47,7 +51,7 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
     data = _expand(data, (), environ, path, lines, problems)
     monitor = None
     try:
-        monitor = Monitor.model_validate({**data, "directory": path.parent.resolve()})
+        monitor = Monitor.model_validate({**data, "directory": path.parent.resolve(), "file": path})
     except ValidationError as error:
         problems.extend(_describe(error, path, lines))
     if monitor is not None:
@@ -92,7 +96,23 @@ def same_names(monitors: Mapping[Path, str]) -> list[str]:
 
 
 def missing_secrets(monitor: Monitor, environ: Mapping[str, str] = os.environ) -> list[MissingSecret]:
-    """The secrets this monitor needs and the environment lacks."""
+    """The secrets this monitor needs and the environment lacks, with file, line and key."""
+    return [located(secret, monitor) for secret in _missing(monitor, environ)]
+
+
+def located(secret: MissingSecret, monitor: Monitor) -> MissingSecret:
+    """The same error with the file and line of its key, when the monitor was read from a file."""
+    if monitor.file is None or secret.file is not None or secret.key is None:
+        return secret
+    try:
+        _, lines = _read_yaml(monitor.file)
+        place = f"{monitor.file}:{lines.near(tuple(secret.key.split('.')))}"
+    except ConfigError:  # changed since it was read: what is missing is missing all the same
+        place = str(monitor.file)
+    return MissingSecret(str(secret).removeprefix(f"{secret.key}: "), file=place, key=secret.key)
+
+
+def _missing(monitor: Monitor, environ: Mapping[str, str]) -> list[MissingSecret]:
     missing: list[MissingSecret] = []
     judge = monitor.judge
     if isinstance(judge, OpenAIJudge):
@@ -137,7 +157,8 @@ def _late_values(monitor: Monitor) -> Iterator[tuple[str, str]]:
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a monitor file, for editors."""
     schema = Monitor.model_json_schema(mode="validation")
-    schema["properties"].pop("directory", None)
+    for name in _OURS:
+        schema["properties"].pop(name, None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -268,7 +289,7 @@ def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
             continue
         inner = [m for model in models if part in model.model_fields for m in _models_in(model, part)]
         models = inner or models
-    return [name for model in models for name in model.model_fields if name != "directory"]
+    return [name for model in models for name in model.model_fields if name not in _OURS]
 
 
 def _models_in(model: type[BaseModel], field: str) -> list[type[BaseModel]]:

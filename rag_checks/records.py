@@ -349,6 +349,16 @@ class GradedCase(Record):
     scores: tuple[Score, ...]
 
 
+class Cost(Record):
+    """What one judge's model cost for one metric; `amount` None: its price is unknown."""
+
+    judge: str
+    metric: str
+    usage: Usage
+    amount: float | None
+    currency: str | None
+
+
 class RunSummary(Record):
     """Everything people are told about one run: read once from the store, rendered everywhere (P2)."""
 
@@ -363,6 +373,7 @@ class RunSummary(Record):
     trends: tuple[Trend, ...] = ()
     worst: tuple[GradedCase, ...] = Field((), description="Worst items first.")
     usage: Usage = Usage()
+    costs: tuple[Cost, ...] = Field((), description="By judge and metric; empty when nothing was paid for.")
     judge_note: str | None = Field(
         None, description="E.g. the offline judge's measured agreement with people."
     )

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rag_checks.alerts.terminal import as_terminal
+from rag_checks.costs import total
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
 
 # Each command's own part of the pipeline is loaded by that command: what is shown here only names it.
@@ -41,6 +42,9 @@ def print_run(
         f" {counts.get('golden', 0)} golden items asked, {counts.get('quarantined', 0)} lines quarantined,"
         f" {summary.usage.calls} judge calls, {summary.usage.cached} from the cache"
     )
+    if cost := total(summary.costs):
+        tokens = summary.usage.prompt_tokens + summary.usage.completion_tokens
+        out.print(f"judge: {tokens:,} tokens, cost {escape(cost)}")
     if run.problem:
         out.print(f"[bold red]{escape(run.problem)}[/]")
     if summary.judge_note:
@@ -80,6 +84,7 @@ def run_json(
         "verdicts": [verdict.model_dump(mode="json") for verdict in summary.verdicts],
         "findings": [finding.model_dump(mode="json") for finding in summary.findings],
         "usage": summary.usage.model_dump(),
+        "costs": [cost.model_dump(mode="json") for cost in summary.costs],
         "judge_note": summary.judge_note,
         "report": str(files.html) if files else None,
         "message": {"id": message.message_id, "state": message.state} if message else None,

@@ -1,8 +1,7 @@
 """What the alert tests share: run summaries, outbox messages and a small outbox in a SQLite file."""
 
 import json
-import sqlite3
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from rag_checks.records import (
@@ -21,6 +20,7 @@ from rag_checks.records import (
     ScoreStatus,
     Verdict,
 )
+from rag_checks.store import Store
 
 NOW = datetime(2026, 10, 25, 2, 45, tzinfo=UTC)
 NIGHT = date(2026, 10, 24)
@@ -253,54 +253,18 @@ def message(payload, **changes):
     return OutboxMessage(**(fields | changes))
 
 
-class SqliteOutbox:
-    """The outbox protocol on one SQLite file, as small as it can be."""
+class StoreOutbox:
+    """The store's outbox in a file of its own; what a dead sender claimed may be taken at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._open() as db:
-            db.execute("create table if not exists outbox (message_id text primary key, body text not null)")
-
-    def _open(self):
-        return sqlite3.connect(self.path, timeout=10)
+        self._store = Store.open(f"sqlite:///{path}")
+        outbox = self._store.outbox(stale_after=timedelta(0))
+        self.enqueue, self.claim, self.update = outbox.enqueue, outbox.claim, outbox.update
 
     def get(self, message_id: str) -> OutboxMessage:
         """The stored message."""
-        with self._open() as db:
-            body = db.execute("select body from outbox where message_id = ?", (message_id,)).fetchone()[0]
-        return OutboxMessage.model_validate_json(body)
-
-    def enqueue(self, message: OutboxMessage) -> OutboxMessage:
-        """Insert once."""
-        with self._open() as db:
-            db.execute(
-                "insert or ignore into outbox values (?, ?)",
-                (message.message_id, message.model_dump_json()),
-            )
-        return self.get(message.message_id)
-
-    def claim(self, message_id: str, now: datetime) -> OutboxMessage | None:
-        """Take a pending message that is due, or one left in sending."""
-        stored = self.get(message_id)
-        due = stored.not_before is None or stored.not_before <= now
-        if not (stored.state == "sending" or (stored.state == "pending" and due)):
-            return None
-        claimed = stored.model_copy(update={"state": "sending", "attempts": stored.attempts + 1})
-        self._write(claimed)
-        return claimed
-
-    def update(self, message: OutboxMessage) -> None:
-        """Write back the fields the protocol names, and only these."""
-        names = ("state", "last_error", "not_before", "remote_id", "sent_at")
-        changed = {name: getattr(message, name) for name in names}
-        self._write(self.get(message.message_id).model_copy(update=changed))
-
-    def _write(self, message: OutboxMessage) -> None:
-        with self._open() as db:
-            db.execute(
-                "update outbox set body = ? where message_id = ?",
-                (message.model_dump_json(), message.message_id),
-            )
+        return next(one for one in self._store.messages() if one.message_id == message_id)
 
 
 def canonical(payload) -> str:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from alerts_fixtures import NOW, SqliteOutbox, failing_night, message
+from alerts_fixtures import NOW, StoreOutbox, failing_night, message
 from fake_slack import FakeSlack, hang_up, http, no_answer, refusal, refused_url
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -31,7 +31,7 @@ def slack():
 @pytest.fixture
 def outbox(tmp_path):
     """An outbox holding one message."""
-    box = SqliteOutbox(tmp_path / "outbox.sqlite")
+    box = StoreOutbox(tmp_path / "outbox.sqlite")
     box.enqueue(MESSAGE)
     return box
 
@@ -170,7 +170,7 @@ def test_a_refusal_fails_with_the_fix_and_can_be_tried_after_it(outbox, slack):
 
 def test_posting_twice_tells_once(tmp_path, slack):
     """The whole step is repeatable: the second call returns what the first one did."""
-    outbox = SqliteOutbox(tmp_path / "outbox.sqlite")
+    outbox = StoreOutbox(tmp_path / "outbox.sqlite")
     first = post(outbox, MESSAGE, bot_of(slack), now=NOW, save_dir=None)
     assert post(outbox, MESSAGE, bot_of(slack), now=LATER, save_dir=None) == first
     assert len(slack.messages) == 1
@@ -191,7 +191,7 @@ def test_posting_before_its_time_is_an_error_not_a_silence(outbox, slack):
 )
 def test_a_picture_neither_loses_nor_doubles_the_message(tmp_path, slack, fault):
     """The message is sent whatever happens to the picture; what happened is noted."""
-    outbox = SqliteOutbox(tmp_path / "outbox.sqlite")
+    outbox = StoreOutbox(tmp_path / "outbox.sqlite")
     picture = tmp_path / "trend.png"
     picture.write_bytes(b"\x89PNG")
     if fault:
@@ -255,7 +255,7 @@ FAULTS = {
 )
 def test_whatever_goes_wrong_a_message_is_never_there_twice(tmp_path_factory, sending, looking, kind):
     """Any series of faults: at most one message, and exactly one when it is marked as sent."""
-    outbox = SqliteOutbox(tmp_path_factory.mktemp("box") / "outbox.sqlite")
+    outbox = StoreOutbox(tmp_path_factory.mktemp("box") / "outbox.sqlite")
     with FakeSlack() as slack:
         slack.fault(POST if kind == "bot" else "webhook", *(FAULTS[name] for name in sending))
         slack.fault("conversations.history", *(FAULTS[name] for name in looking))

@@ -171,9 +171,21 @@ def test_missing_secrets_are_named_with_where_to_put_them(tmp_path: Path) -> Non
     assert missing_secrets(monitor, {"OPENAI_API_KEY": "k", "SHOP_BOT_TOKEN": "t"}) == []
 
 
+def test_a_missing_secret_names_file_line_key_and_fix(tmp_path: Path) -> None:
+    """As every other mistake in the file does."""
+    path = write(tmp_path, GOOD + "judge: {kind: openai, model: some-model}\n")
+    found = {secret.key: str(secret) for secret in missing_secrets(load_monitor(path, ENVIRON), {})}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    header = next(n for n, line in enumerate(lines, 1) if "Authorization" in line)
+    assert found["judge"].startswith(f"{path}:{len(lines)}: judge: the judge needs a key: set OPENAI_API_KEY")
+    assert found["bot.headers.Authorization"].startswith(
+        f"{path}:{header}: bot.headers.Authorization: set SHOP_BOT_TOKEN in the environment"
+    )
+
+
 def test_the_schema_describes_exactly_the_keys_of_the_model() -> None:
     """Editors complete the keys that the loader accepts."""
-    assert set(json_schema()["properties"]) == set(Monitor.model_fields) - {"directory"}
+    assert set(json_schema()["properties"]) == set(Monitor.model_fields) - {"directory", "file"}
 
 
 def test_the_shipped_monitors_are_valid(tmp_path: Path) -> None:

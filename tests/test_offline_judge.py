@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from offline_fixtures import JUDGE, ask, correctness, rows, similarity
 
@@ -186,6 +186,7 @@ def test_identity_is_offline_and_hashes_the_model():
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
+@example("Ø", "𐀀")
 def test_similarity_is_symmetric_and_in_range(first, second):
     """Similarity is symmetric, within 0..1, and 1 for a text and itself."""
     assert similarity(first, second) == pytest.approx(similarity(second, first))

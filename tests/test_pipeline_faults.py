@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import socket
 import sqlite3
 import sys
@@ -15,7 +16,7 @@ from fake_openai import FakeOpenAI, always
 from fake_slack import FakeSlack, http, refusal
 from workspace import NIGHT, ZONE, Workspace, make_workspace
 
-from rag_checks.errors import SlackRejected, SlackUnavailable, StoreUnavailable
+from rag_checks.errors import MissingSecret, SlackRejected, SlackUnavailable, StoreUnavailable
 from rag_checks.pipeline import use_cases as pipeline
 from rag_checks.pipeline.run import NightResult
 from rag_checks.pipeline.runs import nightly_run_id
@@ -295,3 +296,20 @@ def test_a_cut_file_is_told_however_few_lines_it_is(tmp_path: Path) -> None:
     result = night(space)
     assert result.run.problem is not None
     assert "1 of 2 files are cut or broken" in result.run.problem
+
+
+def test_a_night_without_its_secret_names_the_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads the task's log, or the run's problem, knows where to look."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    space = make_workspace(tmp_path, changes={"judge": {"kind": "openai", "model": "judge-1"}})
+    lines = space.monitor_file.read_text(encoding="utf-8").splitlines()
+    place = f"{space.monitor_file}:{lines.index('judge:') + 1}: judge: "
+    with pytest.raises(MissingSecret, match=re.escape(place)):
+        night(space)
+    with Store.open(space.settings.store_url) as store:
+        run = store.run(RUN)
+    assert run is not None
+    assert (run.problem or "").startswith(place)

@@ -1,14 +1,40 @@
 """Personal data and secrets are masked before anything is stored or sent to a judge (P7)."""
 
+import re
 from collections import Counter
 from typing import Any
 
-from rag_checks.intake.personal_data import find
-from rag_checks.records import Feedback, Message, ToolCall, Turn
+from rag_checks.intake.personal_data import KINDS, find
+from rag_checks.records import EvalItem, Feedback, Message, Response, ToolCall, Turn
+
+_PLACEHOLDER = re.compile(rf"<({'|'.join(kind.upper() for kind in KINDS)})_(\d{{1,9}})>")
+
+
+def has_placeholder(item: EvalItem) -> bool:
+    """Whether something in what is asked or expected was masked."""
+    texts = (item.user_input, item.reference or "", *(item.reference_contexts or ()))
+    return any(map(_PLACEHOLDER.search, (*texts, *(message.content for message in item.history))))
 
 
 class Redactor:
-    """Masks turns with placeholders such as `<PHONE_1>`; one value has one number within a turn."""
+    """Masks texts with placeholders such as `<PHONE_1>`; one value has one number within a turn or a case."""
+
+    def mask_item(self, item: EvalItem) -> tuple[EvalItem, Counter[str]]:
+        """The item with history, question, reference, reference passages and tags masked, and the counts.
+
+        Ids and the expected intent stay: they are keys.
+        """
+        mask = _Masker()
+        return mask.item(item), mask.counts
+
+    def mask_case(self, item: EvalItem, response: Response) -> tuple[EvalItem, Response, Counter[str]]:
+        """Item and response with one numbering, so that an answer still matches its reference.
+
+        The item is masked as `mask_item` masks it; the response comes after it.
+        """
+        mask = _Masker()
+        masked = mask.item(item)
+        return masked, mask.response(response), mask.counts
 
     def mask_turn(self, turn: Turn) -> tuple[Turn, Counter[str]]:
         """The turn with its texts masked, and how many places were masked by kind (`KINDS`).
@@ -18,17 +44,13 @@ class Redactor:
         """
         mask = _Masker()
         update: dict[str, Any] = {
-            "history": tuple(Message(role=m.role, content=mask(m.content)) for m in turn.history),
+            "history": mask.history(turn.history),
             "user_input": mask(turn.user_input),
             "rewritten_query": turn.rewritten_query and mask(turn.rewritten_query),
             "retrieved_contexts": turn.retrieved_contexts and tuple(map(mask, turn.retrieved_contexts)),
-            "tool_calls": turn.tool_calls
-            and tuple(ToolCall(name=c.name, arguments=mask.inside(c.arguments)) for c in turn.tool_calls),
+            "tool_calls": mask.tool_calls(turn.tool_calls),
             "response": mask(turn.response),
-            "feedback": turn.feedback
-            and Feedback(
-                rating=turn.feedback.rating, comment=turn.feedback.comment and mask(turn.feedback.comment)
-            ),
+            "feedback": mask.feedback(turn.feedback),
             "error": turn.error and mask(turn.error),
             "tags": tuple(map(mask, turn.tags)),
         }
@@ -36,17 +58,23 @@ class Redactor:
 
 
 class _Masker:
-    """Replaces what is found in the texts of one turn and remembers the numbers given."""
+    """Replaces what is found in the texts of one turn or case and remembers the numbers given."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._numbers: dict[str, dict[str, int]] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._last: Counter[str] = Counter()
 
     def __call__(self, text: str) -> str:
+        # A text masked before, as in the items made of logged turns, keeps its numbers to itself.
+        for kind, used in _PLACEHOLDER.findall(text):
+            self._last[kind.lower()] = max(self._last[kind.lower()], int(used))
         parts, done = [], 0
         for hit in find(text):
-            numbers = self._numbers.setdefault(hit.kind, {})
-            number = numbers.setdefault(hit.value, len(numbers) + 1)
+            if (hit.kind, hit.value) not in self._numbers:
+                self._last[hit.kind] += 1
+                self._numbers[hit.kind, hit.value] = self._last[hit.kind]
+            number = self._numbers[hit.kind, hit.value]
             parts += [text[done : hit.start], f"<{hit.kind.upper()}_{number}>"]
             done = hit.end
             self.counts[hit.kind] += 1
@@ -62,3 +90,36 @@ class _Masker:
             masked = self(str(value))
             return value if masked == str(value) else masked
         return self(value) if isinstance(value, str) else value
+
+    def item(self, item: EvalItem) -> EvalItem:
+        update: dict[str, Any] = {
+            "history": self.history(item.history),
+            "user_input": self(item.user_input),
+            "reference": item.reference and self(item.reference),
+            "reference_contexts": item.reference_contexts and tuple(map(self, item.reference_contexts)),
+            "tags": tuple(map(self, item.tags)),
+        }
+        return item.model_copy(update=update)
+
+    def response(self, response: Response) -> Response:
+        update: dict[str, Any] = {
+            "rewritten_query": response.rewritten_query and self(response.rewritten_query),
+            "retrieved_contexts": response.retrieved_contexts
+            and tuple(map(self, response.retrieved_contexts)),
+            "tool_calls": self.tool_calls(response.tool_calls),
+            "response": response.response and self(response.response),
+            "feedback": self.feedback(response.feedback),
+            "error": response.error and self(response.error),
+        }
+        return response.model_copy(update=update)
+
+    def history(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        return tuple(Message(role=m.role, content=self(m.content)) for m in messages)
+
+    def tool_calls(self, calls: tuple[ToolCall, ...] | None) -> tuple[ToolCall, ...] | None:
+        return calls and tuple(ToolCall(name=c.name, arguments=self.inside(c.arguments)) for c in calls)
+
+    def feedback(self, feedback: Feedback | None) -> Feedback | None:
+        return feedback and Feedback(
+            rating=feedback.rating, comment=feedback.comment and self(feedback.comment)
+        )

@@ -1,19 +1,27 @@
 """Who grades: the OpenAI-compatible client, the offline judge, prompts."""
 
 import time
+from typing import TYPE_CHECKING
 
 from rag_checks import monitor
 from rag_checks.protocols import Judge, JudgeRequest, ReplyCache, Task
 
+if TYPE_CHECKING:
+    from rag_checks.judge.spending import Spending
+
 
 def open_judge(
-    config: monitor.OfflineJudge | monitor.OpenAIJudge, *, cache: ReplyCache | None = None
+    config: monitor.OfflineJudge | monitor.OpenAIJudge,
+    *,
+    cache: ReplyCache | None = None,
+    spending: "Spending | None" = None,
 ) -> Judge:
     """The judge of a monitor. Close it when done.
 
     Args:
         config: the monitor's judge section; see `transport.Endpoint` for what the environment adds.
         cache: where paid replies are kept; the offline judge needs none.
+        spending: the budget; the offline judge costs nothing.
 
     Raises:
         MissingSecret: the endpoint needs a key and none is set.
@@ -26,7 +34,7 @@ def open_judge(
         return offline
     from rag_checks.judge.client import OpenAIJudge  # noqa: PLC0415 - the openai SDK is slow to import
 
-    return OpenAIJudge(config, cache=cache, similarity=offline.similarity)
+    return OpenAIJudge(config, cache=cache, similarity=offline.similarity, spending=spending)
 
 
 async def check(judge: Judge) -> list[str]:

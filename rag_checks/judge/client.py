@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from rag_checks.judge.replies import reply_from_store, reply_key, stored_reply
 from rag_checks.judge.retry import Patience, persist
 from rag_checks.judge.schemas import reply_schema
 from rag_checks.judge.sessions import Session, Sessions
+from rag_checks.judge.spending import Spending
 from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
 from rag_checks.judge.transport import Endpoint
 from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache
@@ -48,6 +50,7 @@ class OpenAIJudge:
         similarity: used when no embedding model is set.
         environ: environment variables; default `os.environ`.
         first_wait_s: seconds before the first retry; doubled with each further one.
+        spending: the budget; None sets no limit.
 
     Raises:
         MissingSecret: no key for an endpoint that needs one.
@@ -62,8 +65,10 @@ class OpenAIJudge:
         similarity: Similarity | None = None,
         environ: Mapping[str, str] | None = None,
         first_wait_s: float = 0.5,
+        spending: Spending | None = None,
     ) -> None:
         self._config = config
+        self._spending = spending
         self._cache = cache
         self._similarity = similarity
         self._endpoint = Endpoint(config, environ)
@@ -107,7 +112,8 @@ class OpenAIJudge:
         """Answer one task; see `protocols.Judge.ask`.
 
         Raises:
-            JudgeError: kinds content_filter, context_too_long, refusal, format, truncated, rejected.
+            JudgeError: kinds content_filter, context_too_long, refusal, format, truncated, rejected,
+                over_budget.
             JudgeUnavailable: retries or deadline used up.
             JudgeFatal: no call can work; raised by every later call without calling.
         """
@@ -160,11 +166,18 @@ class OpenAIJudge:
             self._check_alive()
             if self._capabilities is None:
                 await session.probing.run("", partial(self._probe, session))
-            reply = await self._judged(session, request)
+            async with self._budgeted(request):
+                reply = await self._judged(session, request)
         self._identity = reply.identity
         if self._cache is not None:
             self._cache.put(key, stored_reply(reply))
         return reply
+
+    def _budgeted(self, request: JudgeRequest) -> AbstractAsyncContextManager[None]:
+        if self._spending is None:
+            return nullcontext()
+        size = sum(estimate_tokens(one["content"]) for one in self._prompts.messages(request, None))
+        return self._spending.hold(size, self._config.max_tokens, lambda: self._usage)
 
     async def _judged(self, session: Session, request: JudgeRequest) -> JudgeReply:
         """Ask, and once more when the reply cannot be used but could be mended."""

@@ -143,7 +143,8 @@ def lexical_similarity(first: str, second: str) -> float:
         return 0.0
     if offline_claims.noncommittal("", first) != offline_claims.noncommittal("", second):
         return 0.0
-    grams = 2 * len(one.grams & two.grams) / (len(one.grams) + len(two.grams))
+    all_grams = len(one.grams) + len(two.grams)  # 0 for letters of scripts that are neither words nor numbers
+    grams = 2 * len(one.grams & two.grams) / all_grams if all_grams else 0.0
     return min(
         1.0, 0.55 * _word_f1(one, two) + 0.40 * grams + 0.05 * _letter_cosine(one.squeezed, two.squeezed)
     )

@@ -88,7 +88,9 @@ async def _grade(exam: Exam, metric: Metric) -> _Settled:
     try:
         outcome = await metric.run(exam)
     except (JudgeError, JudgeUnavailable) as error:
-        return ScoreStatus.JUDGE_ERROR, _judge_failed(exam, error)
+        failed = _judge_failed(exam, error)
+        over = failed.evidence["error_kind"] == ScoreStatus.OVER_BUDGET
+        return ScoreStatus.OVER_BUDGET if over else ScoreStatus.JUDGE_ERROR, failed
     status = ScoreStatus.NOT_APPLICABLE if outcome.value is None else ScoreStatus.OK
     return status, outcome
 

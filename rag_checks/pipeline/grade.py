@@ -4,15 +4,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rag_checks.bots import open_bot
-from rag_checks.errors import PermanentError, TransientError
+from rag_checks.errors import MissingSecret, PermanentError, TransientError
 from rag_checks.evaluation import Outcome, evaluate, not_graded
 from rag_checks.judge import open_judge
+from rag_checks.judge.spending import Spending
 from rag_checks.metrics import Metric
 from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor, OpenAIJudge
+from rag_checks.monitor_files import located
+from rag_checks.pipeline.masked import open_masked_bot
 from rag_checks.pipeline.runs import main_release, stored_run
-from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus
+from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus, Usage
 from rag_checks.settings import Settings
 from rag_checks.store import Store
 
@@ -33,17 +35,23 @@ def evaluate_shard(
         try:
             return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
         except (PermanentError, TransientError) as error:
+            told = located(error, monitor) if isinstance(error, MissingSecret) else error
             run = stored_run(store, eval_run_id)
-            store.save_run(run.model_copy(update={"problem": str(error)}))
-            raise
+            store.save_run(run.model_copy(update={"problem": str(told)}))
+            raise told from error
 
 
 async def _evaluate(
     monitor: Monitor, store: Store, eval_run_id: str, shard: int | None, progress: Callable[[int, int], None]
 ) -> Outcome:
     cases = store.cases(eval_run_id, shard=shard)
-    judge = open_judge(monitor.judge, cache=store.reply_cache())
-    bot = open_bot(monitor.bot, monitor.directory) if monitor.bot is not None else None
+    scores = store.scores(eval_run_id)
+    judge = open_judge(
+        monitor.judge,
+        cache=store.reply_cache(),
+        spending=_spending(monitor, cases, scores, planned=len(store.cases(eval_run_id))),
+    )
+    bot = open_masked_bot(monitor)
     wanted = wanted_metrics(monitor)
     try:
         outcome = await evaluate(
@@ -53,7 +61,7 @@ async def _evaluate(
             judge=judge,
             bot=bot,
             sink=store,
-            scored=_finished(store.scores(eval_run_id), wanted, judge.identity),
+            scored=_finished(scores, wanted, judge.identity),
             concurrency=monitor.judge.concurrency if isinstance(monitor.judge, OpenAIJudge) else 8,
             deadline_s=monitor.run_deadline_minutes * 60,
             progress=progress,
@@ -65,6 +73,18 @@ async def _evaluate(
     if outcome.error is not None:
         raise outcome.error
     return outcome
+
+
+def _spending(
+    monitor: Monitor, cases: Sequence[Case], scores: Sequence[Score], *, planned: int
+) -> Spending | None:
+    """The budget of these cases: the run's, by their share of all planned ones, less what they have cost."""
+    if monitor.budget is None or not isinstance(monitor.judge, OpenAIJudge):
+        return None
+    ours = {case.case_id for case in cases}
+    before = sum((score.usage for score in scores if score.case_id in ours), start=Usage())
+    price = monitor.prices.get(monitor.judge.model)
+    return Spending(monitor.budget, price, before=before, share=len(cases) / max(1, planned))
 
 
 def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
@@ -140,6 +160,12 @@ def _grading_problem(
     run: EvalRun, cases: Sequence[Case], scores: Sequence[Score], missing: Sequence[Score]
 ) -> str | None:
     """Why cases have no scores, or why there is no score at all."""
+    over = {score.case_id: score for score in scores if score.status is ScoreStatus.OVER_BUDGET}
+    if over:
+        sources = Counter(case.source for case in cases if case.case_id in over)
+        left = " and ".join(f"{count} {source}" for source, count in sorted(sources.items()))
+        why = next(iter(over.values())).evidence.get("error", "the budget is used up")
+        return f"{why}: {left} of {len(cases)} cases were not graded in full"
     if missing or any(score.evidence.get("error_kind") == "unavailable" for score in scores):
         ungraded = len({score.case_id for score in missing})
         return run.problem or f"{ungraded} of {len(cases)} cases were not graded: no task reached them"

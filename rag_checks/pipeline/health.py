@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_checks.alerts.slack import sender_from_env
-from rag_checks.bots import open_bot
 from rag_checks.errors import ConfigError, RagChecksError
 from rag_checks.intake.sources import find_files
 from rag_checks.judge import check as check_judge
@@ -21,6 +20,7 @@ from rag_checks.monitor_files import (
     same_names,
 )
 from rag_checks.pipeline.extras import MONITOR_EXTRA, lacking
+from rag_checks.pipeline.masked import open_masked_bot
 from rag_checks.pipeline.plan import load_golden
 from rag_checks.records import EvalItem
 from rag_checks.settings import Settings
@@ -163,11 +163,11 @@ async def _judge_and_bot(monitor: Monitor, item: EvalItem | None) -> list[Check]
     except RagChecksError as error:
         checks.append(Check(subject, "bad", str(error)))
     subject = f"{monitor.monitor}: bot"
-    if monitor.bot is None:
-        return [*checks, Check(subject, "note", "none configured: the golden set is not asked live")]
     question = item or EvalItem(item_id="doctor", user_input="hello")
     try:
-        bot = open_bot(monitor.bot, monitor.directory)
+        bot = open_masked_bot(monitor)
+        if bot is None:
+            return [*checks, Check(subject, "note", "none configured: the golden set is not asked live")]
         try:
             answer = await bot.ask(question)
             passages = answer.retrieved_contexts

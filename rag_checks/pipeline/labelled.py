@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_checks.errors import ConfigError, SourceError
+from rag_checks.intake.redact import Redactor
 from rag_checks.pipeline.items import read_answered
 from rag_checks.records import Case, EvalItem, Response
 from rag_checks.text import language_of
@@ -29,7 +30,7 @@ class Table:
 
 
 def read_table(path: Path, mapping: Mapping[str, str], label_field: str | None, limit: int | None) -> Table:
-    """Read a file of questions with answers.
+    """Read a file of questions with answers; personal data in them is masked (P7).
 
     Args:
         path: as in `items.read_answered`.
@@ -42,6 +43,7 @@ def read_table(path: Path, mapping: Mapping[str, str], label_field: str | None, 
         SourceError: no such file, or not one row could be read.
     """
     table = Table()
+    redactor = Redactor()
     columns: dict[str, None] = {}
     strange: dict[str, None] = {}
     for line, row in read_answered(path, mapping):
@@ -52,6 +54,7 @@ def read_table(path: Path, mapping: Mapping[str, str], label_field: str | None, 
             table.unreadable.append(line)
             continue
         item, response, raw = row
+        item, response, _ = redactor.mask_case(item, response)
         columns.update(dict.fromkeys(raw))
         case = _case(item, response, line)
         table.cases.append(case)

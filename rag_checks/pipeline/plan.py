@@ -8,6 +8,7 @@ from typing import Literal
 from rag_checks import __version__
 from rag_checks.errors import ConfigError
 from rag_checks.intake import Collected, collect, night_window, resolve_night
+from rag_checks.intake.redact import Redactor
 from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.items import read_items
@@ -133,11 +134,15 @@ def night_of_dag_run(
 
 
 def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | None:
-    """The golden set: its file, when the monitor names one, becomes a new version if it changed."""
+    """The golden set: its file, when the monitor names one, becomes a new version if it changed.
+
+    It is stored masked (P7); `masked.MaskedBot` asks the questions as the file has them.
+    """
     if monitor.golden.path is None:
         return store.golden(monitor.golden_name)
     path = monitor.directory / monitor.golden.path
-    items = [item for item in read_items(path) if item.status == "approved"]
+    redactor = Redactor()
+    items = [redactor.mask_item(item)[0] for item in read_items(path) if item.status == "approved"]
     if not items:
         raise ConfigError("holds no approved items", file=str(path), key="golden.path")
     return store.save_golden(monitor.golden_name, items, now)

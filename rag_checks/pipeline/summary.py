@@ -1,5 +1,6 @@
 """What people are told about a run: the one view, read from the store, that all renderers share (P2)."""
 
+from rag_checks.costs import costs
 from rag_checks.judge.agreement import agreement_note
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
@@ -44,6 +45,7 @@ def summarise(
         trends=tuple(charted),
         worst=tuple(_worst(graded, explained)),
         usage=sum((score.usage for case in graded for score in case.scores), start=Usage()),
+        costs=tuple(costs((score for case in graded for score in case.scores), monitor.prices)),
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
         report_url=_report_url(monitor, eval_run_id),
     )

@@ -8,6 +8,7 @@ from functools import cache, partial
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rag_checks.alerts.phrases import URGENCY
+from rag_checks.costs import total
 from rag_checks.records import GradedCase, Language, Level, RunSummary, ScoreStatus, Trend, Verdict
 from rag_checks.reports.breakdown import breakdowns
 from rag_checks.reports.charts import BASELINE, LEVEL_COLOURS, LINE, RELEASE, TARGET, trend_svg
@@ -49,6 +50,7 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
     items, places = _items(environment, ordered)
     page = environment.get_template("report.html.j2").render(
         s=summary,
+        cost=total(summary.costs),
         language=summary.language,
         counts=_level_counts(groups),
         since=min((v.since for v in problems if v.since and v.level is Level.FAIL), default=None),

@@ -129,6 +129,7 @@ WORDS: Words = {
     "metric_versions": {"en": "Metric versions", "zh": "指标版本"},
     "counts": {"en": "Counts", "zh": "数量"},
     "usage": {"en": "Judge calls", "zh": "评审调用"},
+    "cost": {"en": "Cost", "zh": "费用"},
     "calls": {"en": "calls", "zh": "次调用"},
     "cached": {"en": "from the cache", "zh": "次来自缓存"},
     "tokens_in": {"en": "tokens in", "zh": "输入 token"},
