@@ -387,6 +387,7 @@ def on_postgres(space: Workspace, url: str, judge: FakeOpenAI) -> None:
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("clean_environ")
 def test_a_dag_run_killed_while_grading_on_postgresql_ends_as_if_nothing_had_happened(
     dags: dict[str, Any], space: Workspace, postgres_url: str
 ) -> None:
