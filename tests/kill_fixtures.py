@@ -23,7 +23,8 @@ CONCURRENCY = 3
 FIRST, AGAIN = "2026-03-12T02:30:00+08:00", "2026-03-12T03:30:00+08:00"
 CHANGES = {
     "judge": {"kind": "openai", "model": "judge-1", "concurrency": CONCURRENCY, "embedding_model": None},
-    "sample": {"size": 3, "bad_cases": 1},
+    "sample": {"size": 2, "bad_cases": 1},
+    "metrics": ["faithfulness", "answer_correctness", "hit_rate", "intent_accuracy"],
     "targets": [
         {"metric": "answer_correctness", "source": "golden", "minimum": 0.6, "minimum_n": 2},
         {"metric": "faithfulness", "minimum": 0.99, "minimum_n": 2},

@@ -1,10 +1,10 @@
 """Nights in processes of their own that can be made to die: a SPEC_JSON a line in, how it ended a line out.
 
 Every night is a fork of this process, which has imported the slow libraries once. SPEC: monitor (path),
-environ, night, now; optionally where to die: `die_at` (start of a step's text), `die_after` (cases graded) or
-`die_on` (`["before" | "after", N]`: just before or after the store's Nth commit); `journal` (path) takes the
-tables written by each commit; `with_report`: false leaves the report out. Dying is SIGKILL: no handler, no
-clean-up, as when a machine goes.
+environ, night, now; optionally where to die: `die_at` (start of a step's text) or `die_on`
+(`["before" | "after", N]`: just before or after the store's Nth commit); `journal` (path) takes the tables
+written by each commit; `with_report`: false leaves the report out. Dying is SIGKILL: no handler, no clean-up,
+as when a machine goes.
 """
 
 import importlib
@@ -98,10 +98,6 @@ def run(spec: dict[str, Any]) -> None:
         if spec.get("die_at") and text.startswith(spec["die_at"]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def progress(done: int, _total: int) -> None:
-        if done == spec.get("die_after"):
-            os.kill(os.getpid(), signal.SIGKILL)
-
     now = datetime.fromisoformat(spec["now"])
     night = date.fromisoformat(spec["night"])
     pipeline.run_night(
@@ -111,7 +107,6 @@ def run(spec: dict[str, Any]) -> None:
         with_report=spec.get("with_report", True),
         now=now,
         step=step,
-        progress=progress,
     )
     if "journal" in spec:
         Path(spec["journal"]).write_text(json.dumps(commits.kinds), encoding="utf-8")

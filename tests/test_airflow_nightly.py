@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -359,6 +361,65 @@ def test_store_and_judge_of_connections_are_used_by_every_task(
         assert record.judge is not None
         assert record.judge.endpoint == address
     assert judge.state.headers[0]["authorization"] == "Bearer key-of-the-connection"
+
+
+KILLED = """
+import json, sys
+from datetime import datetime
+from airflow.dag_processing.dagbag import DagBag
+sys.path.insert(0, sys.argv[1])
+dag = DagBag(sys.argv[1]).dags["rag_nightly_toy_refused"]
+dag.test(logical_date=datetime.fromisoformat(sys.argv[2]), run_conf=json.loads(sys.argv[3]))
+"""
+
+
+def on_postgres(space: Workspace, url: str, judge: FakeOpenAI) -> None:
+    """Let the monitor toy_refused keep its rows in PostgreSQL and ask this judge."""
+    space.monitor_file.with_name("toy_refused.yaml").write_text(
+        space.monitor_file.read_text(encoding="utf-8").replace("monitor: toy", "monitor: toy_refused")
+        + "judge: {kind: openai, model: judge-1, concurrency: 2}\n",
+        encoding="utf-8",
+    )
+    os.environ["AIRFLOW_CONN_RAG_CHECKS_STORE"] = url
+    os.environ["AIRFLOW_CONN_RAG_CHECKS_JUDGE"] = json.dumps(
+        {"conn_type": "http", "host": judge.url, "password": "test"}
+    )
+
+
+@pytest.mark.postgres
+@pytest.mark.usefixtures("clean_environ")
+def test_a_dag_run_killed_while_grading_on_postgresql_ends_as_if_nothing_had_happened(
+    dags: dict[str, Any], space: Workspace, postgres_url: str
+) -> None:
+    """SIGKILL in the middle of `evaluate`, the run again: same rows, nothing kept paid again, told once."""
+    dag = dags["rag_nightly_toy_refused"]
+    with FakeOpenAI() as judge:
+        with fresh_postgres(postgres_url) as url:
+            on_postgres(space, url, judge)
+            assert all(found == {"success"} for found in states(run(dag)).values())
+            undisturbed, calls = table_rows(url), len(judge.state.requests)
+        judge.reset()
+        judge.state.latency_s = 0.1
+        with fresh_postgres(postgres_url) as url:
+            on_postgres(space, url, judge)
+            conf = json.dumps({"night": NIGHT.isoformat(), "ask_bot": "yes", "alert": "yes"})
+            arguments = [str(ROOT / "dags"), LOGICAL_DATE.isoformat(), conf]
+            with subprocess.Popen(
+                [sys.executable, "-c", KILLED, *arguments], start_new_session=True
+            ) as dying:
+                until = time.monotonic() + 60
+                while len(judge.state.requests) < calls // 2 and dying.poll() is None:
+                    assert time.monotonic() < until
+                    time.sleep(0.02)
+                os.killpg(dying.pid, signal.SIGKILL)
+            kept, before = len(table_rows(url)["replies"]), len(judge.state.requests)
+            assert 0 < kept < calls
+            judge.state.latency_s = 0.0
+            assert all(found == {"success"} for found in states(run(dag)).values())
+            assert table_rows(url) == undisturbed
+            assert len(judge.state.requests) - before == calls - kept
+            with Store.open(url) as store:
+                assert [message.state for message in store.messages()] == ["printed"]
 
 
 @pytest.mark.postgres
