@@ -112,8 +112,9 @@ def live_run(airflow: LocalAirflow, store_url: str, problems: Problems) -> None:
     airflow_cli("dags", "trigger", DAG, "--conf", json.dumps(conf))
     killed = kill_a_grading_task(airflow, store_url)
     [run] = wait_for_runs(airflow, "manual", 1)
-    tries = {task["id"]: task["try_number"] for task in tasks_of(airflow, run["dag_run_id"])}
-    expect(problems, tries[killed] > 1, f"the killed task was tried {tries[killed]} times")
+    shards = [task for task in tasks_of(airflow, run["dag_run_id"]) if task["task_id"] == "evaluate"]
+    tries = {task["map_index"]: task["try_number"] for task in shards}
+    expect(problems, tries[killed] > 1, f"the killed shard was tried {tries[killed]} times")
     rows = table_rows(store_url)
     for table in sorted(undisturbed):
         expect(problems, rows[table] == undisturbed[table], f"{table}: rows differ after a task was killed")
@@ -141,8 +142,8 @@ def night_without_airflow(store_url: str) -> dict[str, list[Any]]:
     return table_rows(settings.store_url)
 
 
-def kill_a_grading_task(airflow: LocalAirflow, store_url: str) -> str:
-    """SIGKILL an evaluate task once some, not all, cases are graded; returns its id. Raises Trouble."""
+def kill_a_grading_task(airflow: LocalAirflow, store_url: str) -> int:
+    """SIGKILL an evaluate task once some, not all, cases are graded; returns its shard. Raises Trouble."""
     until = time.monotonic() + RUN_WITHIN_S
     while time.monotonic() < until:
         time.sleep(0.2)
@@ -154,7 +155,7 @@ def kill_a_grading_task(airflow: LocalAirflow, store_url: str) -> str:
             if task["task_id"] == "evaluate" and task["state"] == "running" and task["pid"]:
                 os.kill(task["pid"], signal.SIGKILL)
                 tell(f"killed shard {task['map_index']} with {graded} of {planned} cases graded")
-                return str(task["id"])
+                return int(task["map_index"])
     raise Trouble(f"no evaluate task could be killed half-way within {RUN_WITHIN_S} s")
 
 

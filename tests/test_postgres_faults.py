@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
 def test_a_server_stopped_in_the_middle_of_a_night_is_named_and_the_night_ends_later(
     tmp_path: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    """StoreUnavailable with the address; then only what was not stored is paid, and one message is sent."""
+    """StoreUnavailable with the address, told each time; then only what was not stored is paid, told once."""
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-test")
     with AskedJudge() as judge, place(tmp_path, judge, None, store_url=server.url) as here:
@@ -49,7 +49,9 @@ def test_a_server_stopped_in_the_middle_of_a_night_is_named_and_the_night_ends_l
 
         with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1.*cannot be reached"):
             night(progress=progress)
-        assert here.slack.messages == []
+        told = [message["text"] for message in here.slack.messages]
+        assert len(told) == 1
+        assert "监控本身出了故障" in told[0]  # without a store nobody can know that it was told before
         first = len(judge.asked["test"])
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             night()
@@ -57,12 +59,14 @@ def test_a_server_stopped_in_the_middle_of_a_night_is_named_and_the_night_ends_l
         server.start()
         stored = here.replies()
         night()
-        assert len(here.slack.messages) == 1
+        [digest] = here.slack.messages[2:]
+        assert "监控本身" not in digest["text"]
         with Store.open(server.url) as store:
             [run] = store.runs("toy")
             assert (run.status, run.problem) == ("done", None)
             assert run.counts["ungraded"] == run.counts["scores_failed"] == 0
         assert len(judge.asked["test"]) - first == len(set(judge.asked["test"])) - stored
-        rows = here.rows()
+        rows = here.space.rows()
         night()
-        assert here.rows() == rows
+        assert here.space.rows() == rows
+        assert len(here.slack.messages) == 3
