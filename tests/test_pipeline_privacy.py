@@ -49,6 +49,12 @@ def test_a_golden_answer_with_personal_data_is_masked_and_still_right(tmp_path: 
     with Store.open(space.settings.store_url) as store:
         [case] = store.cases(result.run.eval_run_id)
         scores = {score.metric: score for score in store.scores(result.run.eval_run_id)}
+    # question, reference, quote; answer with two, passage with two
+    assert {name: n for name, n in result.run.counts.items() if name.startswith("masked_") and n} == {
+        "masked_phone": 2,
+        "masked_email": 4,
+        "masked_id_card": 1,
+    }
     assert case.item.user_input == "我的手机是<PHONE_1>，张伟的邮箱是什么"
     assert case.item.reference == "张伟的邮箱是<EMAIL_1>"
     assert case.response is not None

@@ -16,6 +16,12 @@ def has_placeholder(item: EvalItem) -> bool:
     return any(map(_PLACEHOLDER.search, (*texts, *(message.content for message in item.history))))
 
 
+def placeholders(text: str) -> Counter[str]:
+    """How many places of a text are masked, by kind (`KINDS`); none is 0."""
+    found = Counter(kind.lower() for kind, _ in _PLACEHOLDER.findall(text))
+    return Counter({kind: found[kind] for kind in KINDS})
+
+
 class Redactor:
     """Masks texts with placeholders such as `<PHONE_1>`; one value has one number within a turn or a case."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_checks.errors import MissingSecret, PermanentError, TransientError
 from rag_checks.evaluation import Outcome, evaluate, not_graded
+from rag_checks.intake.redact import placeholders
 from rag_checks.judge import open_judge
 from rag_checks.judge.spending import Spending
 from rag_checks.metrics import Metric
@@ -108,8 +109,12 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         ]
         store.save_scores(missing)
         ok = sum(score.status is ScoreStatus.OK for score in scores)
+        masked: Counter[str] = Counter()
+        for case in cases:
+            masked.update(placeholders(case.model_dump_json(include={"item", "response"})))
         counts = {
             **run.counts,
+            **{f"masked_{kind}": count for kind, count in masked.items()},
             "planned": len(cases),
             "ungraded": len({score.case_id for score in missing}),
             "scores_ok": ok,
