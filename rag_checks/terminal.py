@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rag_checks.alerts.phrases import is_uncompared, standing
+from rag_checks.alerts.phrases import is_drop, is_uncompared
 from rag_checks.alerts.terminal import as_terminal
 from rag_checks.costs import total
 from rag_checks.records import Level, OutboxMessage, RunSummary, Verdict
@@ -145,7 +145,12 @@ def _print_verdicts(out: Console, verdicts: tuple[Verdict, ...]) -> None:
         if not rows:
             continue
         table = Table(
-            box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", padding=(0, 1, 0, 0)
+            box=box.SIMPLE_HEAD,
+            title=title,
+            title_justify="left",
+            title_style="bold",
+            padding=(0, 1, 0, 0),
+            show_edge=False,
         )
         for column in ("metric", "value", "interval", "scored", "target", "baseline", "verdict"):
             left = column in {"metric", "verdict"}
@@ -175,10 +180,10 @@ def _fate(message: OutboxMessage) -> str:
 
 
 def _stands(verdict: Verdict) -> str:
-    """The level; with the words of the message where it fails, which tell a drop from a missed target."""
-    if verdict.level is not Level.FAIL:
-        return _styled(verdict.level)
-    return f"[{_STYLE[verdict.level]}]fail: {standing(verdict, 'en')}[/]"
+    """The level, and whether a fail is a drop: in few letters, or 80 columns cut the interval."""
+    if is_drop(verdict):
+        return f"[{_STYLE[verdict.level]}]fail: drop[/]"
+    return _styled(verdict.level)
 
 
 def _styled(level: Level) -> str:

@@ -45,18 +45,18 @@ def standing(verdict: Verdict, language: Language) -> str:
     """The level of a verdict in words: a fail above the minimum is a drop, an ok without limits is none."""
     if is_uncompared(verdict):
         return _UNCOMPARED[language]
-    return _DROPPED[language] if _is_drop(verdict) else LEVELS[language][verdict.level]
+    return _DROPPED[language] if is_drop(verdict) else LEVELS[language][verdict.level]
 
 
 def standing_of_run(level: Level, verdicts: Iterable[Verdict], language: Language) -> str:
     """The level of a run in words: dropped when all that fails are drops."""
     failing = [verdict for verdict in verdicts if verdict.level is Level.FAIL]
-    if level is Level.FAIL and failing and all(map(_is_drop, failing)):
+    if level is Level.FAIL and failing and all(map(is_drop, failing)):
         return _DROPPED[language]
     return LEVELS[language][level]
 
 
-def _is_drop(verdict: Verdict) -> bool:
+def is_drop(verdict: Verdict) -> bool:
     """A failing metric that is not below its minimum can only have dropped below its baseline."""
     above = verdict.minimum is None or (verdict.value is not None and verdict.value >= verdict.minimum)
     below_baseline = verdict.baseline is not None and (verdict.value or 0.0) < verdict.baseline
