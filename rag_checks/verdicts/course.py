@@ -15,6 +15,9 @@ from rag_checks.verdicts.shifts import Shift
 WINDOWS = (1, 3, 7, 14)
 """Nights looked at together: short ones find collapses, long ones find slow or small drops."""
 
+Kind = Literal["baseline", "together", "target", "warning"]
+BASELINES: tuple[Kind, ...] = ("baseline", "together")
+KINDS: tuple[Kind, ...] = (*BASELINES, "target", "warning")
 RECENT = 3
 TARGET_FAIL_Z = -3.5
 TARGET_WATCH_Z = -2.5
@@ -48,7 +51,7 @@ class Limit(NamedTuple):
 class Test(NamedTuple):
     """One shift and what it was measured against."""
 
-    kind: Literal["baseline", "target", "warning"]
+    kind: Kind
     shift: Shift
 
 
@@ -65,8 +68,9 @@ class Outcome(NamedTuple):
 class Course:
     """One series (or one intent of it) over its nights, held to its limits.
 
-    `against_baseline(start, end)` and `against(wanted, start, end)` give the shift of the nights
-    start..end-1, by position; None where nothing can be compared.
+    `against_baseline(start, end)`, `together(start, end)` and `against(wanted, start, end)` give the shift of
+    the nights start..end-1, by position; None where nothing can be compared. `together` is the shift from the
+    baseline of this series fused with that of the metric's other source; it is a test only where they `agree`.
     """
 
     nights: Sequence[date]
@@ -74,6 +78,8 @@ class Course:
     limit: Limit
     critical: Critical
     against_baseline: Callable[[int, int], Shift | None]
+    together: Callable[[int, int], Shift | None]
+    agree: Callable[[int, int], bool]
     against: Callable[[float, int, int], Shift | None]
 
     def outcome(self) -> Outcome:
@@ -115,21 +121,26 @@ class Course:
         return min(shifts, key=lambda shift: shift.z).first if shifts else None
 
     def _first(self, kind: str) -> int:
-        return self.monitored_from if kind == "baseline" else 0
+        return self.monitored_from if kind in BASELINES else 0
 
     def _shift(self, kind: str, start: int, end: int) -> Shift | None:
         if kind == "baseline":
             return self.against_baseline(start, end)
+        if kind == "together":
+            return self.together(start, end)
         wanted = self.limit.minimum if kind == "target" else self.limit.warning
         return None if wanted is None else self.against(wanted, start, end)
 
     def _tests(self, begin: int, last: int) -> list[Test]:
         """Every test of the night at `last`, over nights not before `begin`."""
         tests = []
-        for kind in ("baseline", "target", "warning"):
+        for kind in KINDS:
             first = max(begin, self._first(kind))
             for window in sorted({min(window, last + 1 - first) for window in WINDOWS}):
-                shift = self._shift(kind, last + 1 - window, last + 1)
+                start, end = last + 1 - window, last + 1
+                if kind == "together" and not self.agree(start, end):
+                    continue
+                shift = self._shift(kind, start, end)
                 if shift is not None and shift.failures >= self.critical.failures:
                     tests.append(Test(kind, shift))
         return tests
@@ -161,7 +172,7 @@ class Course:
         """Whether a drop is beyond noise but smaller than the target allows."""
         allowed = self.limit.tolerated
         return (
-            test.kind == "baseline"
+            test.kind in BASELINES
             and test.shift.z < self.critical.fail_z
             and allowed is not None
             and -test.shift.deviation <= allowed
@@ -169,7 +180,7 @@ class Course:
 
     def _worries(self, test: Test) -> bool:
         shift = test.shift
-        if test.kind == "baseline":
+        if test.kind in BASELINES:
             return shift.z < self.critical.watch_z and -shift.deviation > self.critical.drop
         return shift.z < TARGET_WATCH_Z and -shift.deviation > self.critical.drop
 
@@ -185,7 +196,9 @@ class Course:
 
     def _calm(self, begin: int, last: int, drops: Mapping[str, float]) -> bool:
         """Whether the last three nights are back: near baseline and minimum, half of the drop regained."""
-        for kind in ("baseline", "target"):
+        for kind in ("baseline", "together", "target"):
+            if kind == "together" and kind not in drops:
+                continue
             recent = self._recent(kind, begin, last)
             if recent is None:
                 continue

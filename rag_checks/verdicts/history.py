@@ -1,7 +1,7 @@
 """From all rows of a monitor to the verdicts of a night: comparable nights, baselines, limits, levels."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import cast
@@ -13,10 +13,14 @@ from rag_checks.verdicts.baseline import Baseline, pool
 from rag_checks.verdicts.course import ALL, CELL, Course, Limit, Outcome
 from rag_checks.verdicts.estimates import Estimate, estimate
 from rag_checks.verdicts.series import Identity, Key, Night, read_series
-from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, level_shift
+from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, fuse, level_shift
 
 MINIMUM_BASELINE = 3
 """Nights before a baseline says anything."""
+
+AGREED_Z = -1.0
+"""Production and golden are fused where both point down this far and neither needs the other to fail: what
+only one of them shows is that one's own verdict."""
 
 JUDGE_CHANGE_HOLD = 2
 """Nights a new judge may explain a missed target."""
@@ -33,6 +37,16 @@ class Standing:
     nights: tuple[Night, ...]  # comparable: same identity, covered, not before the baseline; tonight last
     baseline: Baseline | None
     changed: rules.Change | None
+    tau2: float = NIGHT_EFFECT_FLOOR
+    other: "Standing | None" = None
+    """The metric's other source, with a baseline too."""
+
+    def shift(self, first: date, last: date, intent: str | None) -> Shift | None:
+        """Deviation from the baseline over the monitored nights from `first` to `last`; None without any."""
+        if self.baseline is None:
+            return None
+        nights = [n for n in self.nights[len(self.baseline.nights) :] if first <= n.night <= last]
+        return self.baseline.shift(nights, self.tau2, intent) if nights else None
 
 
 @dataclass(frozen=True)
@@ -66,16 +80,33 @@ class History:
 
     def verdicts(self, night: date, expected: Collection[Source] = ()) -> list[Verdict]:
         """See `decide`."""
-        standings = [standing for key in self.series if (standing := self._standing(key, night)) is not None]
+        alone = [standing for key in self.series if (standing := self._standing(key, night)) is not None]
+        standings = self._in_company(alone)
+        found = []
+        for standing in standings:
+            if self._applies(standing, standings):
+                found.extend(self._judged(standing))
+        return found + list(self._absent(found, expected))
+
+    def _in_company(self, standings: Sequence[Standing]) -> list[Standing]:
+        """The standings with what only all of them tell: the night effect, and the metric's other source."""
         pooled = {
             source: pool(s.baseline for s in standings if s.baseline is not None and s.key.source == source)
             for source in SOURCES
         }
-        found = []
-        for standing in standings:
-            if self._applies(standing, standings):
-                found.extend(self._judged(standing, pooled[cast("Source", standing.key.source)]))
-        return found + list(self._absent(found, expected))
+        known = {
+            standing.key: replace(standing, tau2=standing.baseline.night_effect(pooled[source]))
+            for standing in standings
+            if standing.baseline is not None and (source := cast("Source", standing.key.source))
+        }
+        others = {"production": "golden", "golden": "production"}
+        return [
+            replace(
+                known.get(standing.key, standing),
+                other=known.get(Key(standing.key.metric, others[standing.key.source])),
+            )
+            for standing in standings
+        ]
 
     def _absent(self, found: Sequence[Verdict], expected: Collection[Source]) -> Iterator[Verdict]:
         """A no_data verdict for each targeted series that should be there and has not one row.
@@ -151,7 +182,7 @@ class History:
             other.key.metric == standing.key.metric and other.tonight.estimate.n_ok for other in standings
         )
 
-    def _judged(self, standing: Standing, pooled: float) -> list[Verdict]:
+    def _judged(self, standing: Standing) -> list[Verdict]:
         """The verdict of a series, then those of its intents that matter."""
         key, count = standing.key, standing.tonight.estimate
         capped = self.monitor.target_for(key.metric, cast("Source", key.source)) is None
@@ -166,7 +197,7 @@ class History:
             if (cell.coverage is None and intent not in asked) or (limits is None and not enough):
                 continue
             part = Slice(intent, _cell_limits(target, limits), cell, capped)
-            verdict = self._verdict(standing, part, pooled)
+            verdict = self._verdict(standing, part)
             if limits is not None or verdict.level in (Level.WATCH, Level.FAIL):
                 cells.append(verdict)
         worst = min(
@@ -175,7 +206,7 @@ class History:
             default=None,
         )
         named = worst.slice.removeprefix(rules.INTENT) if worst is not None else None
-        return [self._verdict(standing, Slice(None, target, count, capped), pooled, named), *cells]
+        return [self._verdict(standing, Slice(None, target, count, capped), named), *cells]
 
     def _estimate(self, key: Key, night: Night, intent: str | None) -> Estimate:
         if intent is None:
@@ -186,13 +217,13 @@ class History:
         return self._cells[address]
 
     def _verdict(
-        self, standing: Standing, part: Slice, pooled: float, worst_intent: str | None = None
+        self, standing: Standing, part: Slice, worst_intent: str | None = None
     ) -> Verdict:
         limits, count, language = part.limits, part.count, self.monitor.language
         missing = rules.missing(count, limits, language)
         outcome, since = Outcome(Level.NO_DATA, None), None
         if missing is None:
-            course = self._course(standing, pooled, limits, part.intent)
+            course = self._course(standing, limits, part.intent)
             outcome = course.outcome()
             since = course.since(outcome)
         change = standing.changed if standing.baseline is None else None
@@ -256,11 +287,11 @@ class History:
             mixed=tuple(n for _, n in standing.tonight.identities) if part.intent is None else (),
         )
 
-    def _course(self, standing: Standing, pooled: float, limits: Limits, intent: str | None) -> Course:
+    def _course(self, standing: Standing, limits: Limits, intent: str | None) -> Course:
         """The nights of a series or intent, ready to be decided."""
         key, baseline = standing.key, standing.baseline
-        tau2 = baseline.night_effect(pooled) if baseline else NIGHT_EFFECT_FLOOR
-        nights = standing.nights
+        critical = ALL if intent is None else CELL
+        tau2, nights = standing.tau2, standing.nights
         counts = [(night, self._estimate(key, night, intent)) for night in nights] if _levels(limits) else []
         scored = sum(count.n_ok for _, count in counts)
         dispersion = sum(count.n_ok * count.dispersion for _, count in counts) / scored if scored else 1.0
@@ -276,12 +307,29 @@ class History:
         def drifted(start: int, end: int) -> Shift | None:
             return None if baseline is None else baseline.shift(nights[start:end], tau2, intent)
 
+        def both(start: int, end: int) -> tuple[Shift, Shift] | None:
+            own = drifted(start, end)
+            if own is None or standing.other is None:
+                return None
+            seen = standing.other.shift(nights[start].night, nights[end - 1].night, intent)
+            return None if seen is None else (own, seen)
+
+        def together(start: int, end: int) -> Shift | None:
+            pair = both(start, end)
+            return None if pair is None else fuse(*pair)
+
+        def agree(start: int, end: int) -> bool:
+            pair = both(start, end)
+            return pair is not None and all(AGREED_Z > shift.z > critical.fail_z for shift in pair)
+
         return Course(
             nights=[night.night for night in nights],
             monitored_from=len(baseline.nights) if baseline else 0,
             limit=Limit(limits.allowed_drop, limits.minimum, limits.warning),
-            critical=ALL if intent is None else CELL,
+            critical=critical,
             against_baseline=drifted,
+            together=together,
+            agree=agree,
             against=against,
         )
 

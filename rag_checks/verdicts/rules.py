@@ -7,7 +7,7 @@ from datetime import date
 from rag_checks.monitor import Limits
 from rag_checks.records import Language, Level
 from rag_checks.text import clean
-from rag_checks.verdicts.course import Outcome
+from rag_checks.verdicts.course import BASELINES, Outcome
 from rag_checks.verdicts.estimates import Estimate
 from rag_checks.verdicts.series import Night
 
@@ -26,6 +26,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "dropped": "dropped",
         "nights": "{n} night{s}",
         "against": "{drop} against baseline {value:.2f}",
+        "together": "{drop} against baseline {value:.2f}, live and golden together",
         "below_target": "{drop} against target {value:.2f}",
         "below_warning": "{drop} against warning level {value:.2f}",
         "within_noise": "below the target within noise",
@@ -52,6 +53,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "dropped": "下降",
         "nights": "{n} 晚",
         "against": "较基线 {value:.2f} 变化 {drop}",
+        "together": "线上与黄金集合计较基线 {value:.2f} 变化 {drop}",
         "below_target": "较目标 {value:.2f} 相差 {drop}",
         "below_warning": "较预警线 {value:.2f} 相差 {drop}",
         "within_noise": "低于目标，但在误差范围内",
@@ -69,6 +71,14 @@ _WORDS: dict[Language, dict[str, str]] = {
         "no_cases": "今晚没有案例",
         "nothing": "没有得分：{total} 个评判中 {failed} 个失败（{kinds}）",
     },
+}
+
+
+_COMPARED = {
+    "baseline": "against",
+    "together": "together",
+    "target": "below_target",
+    "warning": "below_warning",
 }
 
 
@@ -170,12 +180,11 @@ def _test(facts: Facts, words: dict[str, str]) -> str | None:
         return None
     shift = test.shift
     drop = signed(shift.deviation, 2)
-    key = {"baseline": "against", "target": "below_target", "warning": "below_warning"}[test.kind]
-    fails_by_drop = test.kind == "baseline" and facts.outcome.level is Level.FAIL
+    fails_by_drop = test.kind in BASELINES and facts.outcome.level is Level.FAIL
     pieces = (
         *([words["dropped"]] if fails_by_drop else []),
         words["nights"].format(n=shift.nights, s="" if shift.nights == 1 else "s"),
-        words[key].format(drop=drop, value=shift.expected),
+        words[_COMPARED[test.kind]].format(drop=drop, value=shift.expected),
         f"z {signed(shift.z, 1)}",
     )
     return words["comma"].join(pieces)
