@@ -8,6 +8,7 @@ the shift is estimated for both and weighed by how good the bot is.
 Method: "Who drifted: the system or the judge?" (arXiv 2606.15474).
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -22,8 +23,8 @@ MOVED_Z = 4.5
 """|z| beyond which the judge has moved: about 0.05 false findings a year over ten metrics, simulated."""
 
 SUSPECTED_Z = 2.5
-ECHO_Z = 1.5
-"""What all metrics together show is a metric's own when its canaries point the same way this far."""
+ECHO_Z = 3.0
+"""What all metrics show is a metric's own when its shift, drawn towards theirs, is clear this far."""
 
 _CARRIED = 0.2
 """Part of a correction that is doubted: canaries are not the bot's answers."""
@@ -63,6 +64,14 @@ class Moved:
             deviation=shift.deviation - touched * by,
             variance=shift.variance + touched**2 * (variance + (_CARRIED * by) ** 2),
         )
+
+    @property
+    def clear(self) -> bool:
+        """Whether the shift is beyond its own uncertainty at the canaries' own mix."""
+        parts = self.parts.values()
+        means = sum(part.mean for part in parts) / max(1, len(parts))
+        by, variance = self._at(means)
+        return abs(by) > ECHO_Z * math.sqrt(variance)
 
     def _at(self, mean: float) -> tuple[float, float]:
         """The shift of a mean made of good and bad answers, and its variance."""
@@ -144,10 +153,11 @@ def moved(watched: Mapping[str, Watched], night: date) -> dict[str, Moved]:
         own = most_telling(canaries.windows(night))
         if own is None or not (all_moved or abs(own.z) > MOVED_Z):
             continue
-        echoes = together is not None and own.z * together.z > 0 and abs(own.z) > ECHO_Z
         begin = since or _start([canaries], night)
-        found[metric] = canaries.moved(begin, night, own.z, named=abs(own.z) > MOVED_Z or echoes)
-    return _shrunk(found) if all_moved else found
+        found[metric] = canaries.moved(begin, night, own.z, named=abs(own.z) > MOVED_Z)
+    if not all_moved:
+        return found
+    return {metric: replace(one, named=one.named or one.clear) for metric, one in _shrunk(found).items()}
 
 
 def _start(watched: Iterable[Watched], night: date) -> date:
