@@ -1,0 +1,54 @@
+"""Running a coroutine from code that is not async, also where an event loop runs already."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The result of a coroutine, whatever the calling thread is doing.
+
+    In a notebook a loop runs in this thread already, so the work gets a loop in a thread of its own. An
+    interrupt cancels the work and waits for it to end before it goes on.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    return _in_thread(work)
+
+
+def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    async def noted() -> T:
+        task = asyncio.current_task()
+        if task is not None:
+            started.append((asyncio.get_running_loop(), task))
+        return await work()
+
+    def body() -> None:
+        try:
+            results.append(asyncio.run(noted()))
+        except BaseException as error:  # noqa: BLE001 - carried over to the caller, whatever it is
+            failures.append(error)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(body,), name="rag-checks-evaluate")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        for loop, task in started:
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]
