@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_LOOK_S = 0.1
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -43,7 +44,7 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     thread = threading.Thread(target=context.run, args=(body,), name="rag-checks-evaluate")
     thread.start()
     try:
-        thread.join()
+        _wait_for(thread)
     except BaseException:
         for loop, task in started:
             loop.call_soon_threadsafe(task.cancel)
@@ -52,3 +53,16 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     if failures:
         raise failures[0]
     return results[0]
+
+
+def _wait_for(thread: threading.Thread) -> None:
+    """Wait for a thread to end. Raises CancelledError when the task that waits here is cancelled meanwhile.
+
+    `asyncio.run` answers an interrupt so, and a task that is blocked sees nothing of it.
+    """
+    outer = asyncio.current_task()
+    cancelled = 0 if outer is None else outer.cancelling()
+    while thread.is_alive():
+        thread.join(_LOOK_S)
+        if outer is not None and outer.cancelling() > cancelled:
+            raise asyncio.CancelledError
