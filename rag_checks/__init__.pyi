@@ -1,4 +1,3 @@
-from rag_checks import datasets as datasets
 from rag_checks.library import Comparison as Comparison
 from rag_checks.library import Experiment as Experiment
 from rag_checks.library import Summary as Summary
@@ -10,5 +9,7 @@ from rag_checks.metrics import metric as metric
 from rag_checks.records import EvalItem as EvalItem
 from rag_checks.records import Response as Response
 from rag_checks.records import Score as Score
+
+from . import datasets as datasets
 
 __version__: str

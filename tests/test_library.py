@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -155,15 +156,61 @@ class _AsyncCallable:
         _async_bot,
         _Callable(),
         _AsyncCallable(),
+        lambda inputs: {"answer": f"{inputs['question']}!"},
         functools.partial(lambda question, mark: question + mark, mark="!"),
     ],
-    ids=["question", "item", "async", "object", "async object", "partial"],
+    ids=["question", "item", "async", "object", "async object", "inputs", "partial"],
 )
 def test_a_target_is_asked_however_it_is_written(target: Any) -> None:
     """Sync and async, of the question or the item; answers in the data are not read then."""
     experiment = rag_checks.evaluate([RIGHT, WRONG], target)
     answers = [one.case.response.response for one in experiment.graded]
     assert answers == ["年假有几天!", "When is payday?!"]
+
+
+class _Document:
+    """What LangChain retrieves."""
+
+    def __init__(self, page_content: str, id: int) -> None:  # noqa: A002 - LangChain's name
+        self.page_content = page_content
+        self.id = id
+
+
+@pytest.mark.parametrize(
+    "passages",
+    [
+        {"contexts": [{"text": "a", "id": 1}, {"page_content": "b", "document_id": "2"}]},
+        {"documents": (_Document("a", 1), _Document("b", 2))},
+        {"contexts": np.array(["a", "b"]), "retrieved_context_ids": ["1", "2"]},
+    ],
+    ids=["dicts", "documents", "array"],
+)
+def test_passages_of_an_answer_are_texts_dicts_or_documents(passages: dict[str, Any]) -> None:
+    """With their ids, when they have some."""
+    experiment = rag_checks.evaluate(["Who?"], lambda _question: {"answer": "a", **passages}, ["answer_rate"])
+    response = experiment.graded[0].case.response
+    assert (response.retrieved_contexts, response.retrieved_context_ids) == (("a", "b"), ("1", "2"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (3, "bot returned a int, not text, a mapping or a Response"),
+        ({"answr": "a"}, "unknown field 'answr'; did you mean 'answer'"),
+        ({"answer": "a", "contexts": "b"}, "bad retrieved_contexts"),
+        ({"answer": "a", "contexts": [3]}, r"bad retrieved_contexts\.0"),
+        ("", "no answer text"),
+    ],
+)
+def test_an_answer_that_is_none_is_told_in_the_row(answer: Any, told: str) -> None:
+    """A status with the fix, not an exception."""
+
+    def bot(_question: str) -> Any:
+        return answer
+
+    experiment = rag_checks.evaluate(["Who?"], bot, ["answer_rate"])
+    assert statuses(experiment) == ["bot_error"]
+    assert re.search(told, str(experiment.graded[0].case.response.error))
 
 
 def test_a_target_that_raises_is_a_status_of_its_rows() -> None:
@@ -338,6 +385,8 @@ def test_a_wrong_judge_section_names_the_key() -> None:
     """As a monitor file would."""
     with pytest.raises(ConfigError, match=r"judge\.temperatur: Extra inputs"):
         rag_checks.evaluate([RIGHT], judge={"model": "a", "temperatur": 0})
+    with pytest.raises(ConfigError, match="did you mean 'offline'"):
+        rag_checks.evaluate([RIGHT], judge="Offline")
     with pytest.raises(ConfigError, match="a int is no judge"):
         rag_checks.evaluate([RIGHT], judge=3)  # type: ignore[arg-type]
 
@@ -364,7 +413,17 @@ def test_a_judge_that_refuses_every_call_is_an_error(paid: FakeOpenAI) -> None:
         ([RIGHT | {"contexts": [1, 2]}], r"row 1: retrieved_contexts"),
         ([RIGHT | {"id": "a"}, WRONG | {"id": "a"}], "row 1, row 2 share one id; make ids unique"),
         ({"question": ["a"], "answer": []}, "columns of different lengths"),
-        ("none.jsonl", "none.jsonl: no such file"),
+        ("Who?", r"Who\?: no such file; a text is the path of a file, a question goes into a list"),
+        (["Who?"], "row 1: a str, not a dict; pass target= to have questions answered"),
+        (
+            [{"question": np.nan, "answer": "a"}],
+            "row 1: user_input: missing .*; it is empty: every row needs",
+        ),
+        (
+            [RIGHT | {"contexts": "['a', 'b']"}],
+            r'row 1: retrieved_contexts: looks like a list.*such as \["a", "b"\]',
+        ),
+        ([RIGHT | {"contexts": ["a", np.nan]}], r"row 1: retrieved_contexts\[1\]"),
         (
             [rag_checks.EvalItem(item_id="a", user_input="b")],
             r"row 1: an EvalItem holds no answer; pass target=",
@@ -492,7 +551,7 @@ def test_files_for_spreadsheets_and_frames(tmp_path: Path) -> None:
     experiment = rag_checks.evaluate(
         [WRONG | {"question": "=1+1", "contexts": ["-a", "b"]}, RIGHT | {"answer": None}], metrics=CORRECT
     )
-    with experiment.to_csv(tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+    with experiment.to_csv(tmp_path / "new folder" / "a.csv").open(encoding="utf-8", newline="") as file:
         first, second = csv.DictReader(file)
     assert first["user_input"] == "'=1+1"
     assert json.loads(first["retrieved_contexts"]) == ["-a", "b"]
@@ -573,6 +632,8 @@ def test_other_judges_and_other_versions_are_never_compared(paid: FakeOpenAI) ->
     newer = replace(REGISTRY["answer_correctness"], version="0-test")
     other = rag_checks.evaluate([RIGHT], metrics=[newer])
     assert offline.compare(other)["answer_correctness"].left_out == {"metric version differs": 1}
+    with pytest.raises(ConfigError, match="a dict is no Experiment"):
+        offline.compare({})  # type: ignore[arg-type]
     nothing = offline.compare(rag_checks.evaluate([RIGHT], metrics=["faithfulness"]))
     assert "no metric was graded in both" in repr(nothing)
 

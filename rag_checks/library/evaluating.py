@@ -1,5 +1,6 @@
 """`evaluate` and its async twin: rows and metrics in, an experiment out."""
 
+import difflib
 import re
 import sys
 import uuid
@@ -31,6 +32,7 @@ MetricLike = str | Metric | Callable[..., Any]
 JudgeLike = str | Mapping[str, Any] | OfflineJudge | OpenAIJudge | Judge
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 _DAY_S = 24 * 3600
+_TYPO = 0.8
 
 
 def evaluate(
@@ -205,6 +207,8 @@ def _metric(given: MetricLike) -> Metric:
     if isinstance(given, Metric):
         return given
     if isinstance(given, str):
+        if difflib.get_close_matches(given.lower(), ["offline"], cutoff=_TYPO) and given != "offline":
+            raise ConfigError(f"{given!r}: did you mean 'offline'?", key="judge")
         return get(given)
     found = next((metric for metric in REGISTRY.values() if metric.grade is given), None)
     if found is None:
@@ -221,6 +225,8 @@ def _judge_config(given: JudgeLike) -> OfflineJudge | OpenAIJudge | None:
     if isinstance(given, OfflineJudge | OpenAIJudge):
         return given
     if isinstance(given, str):
+        if difflib.get_close_matches(given.lower(), ["offline"], cutoff=_TYPO) and given != "offline":
+            raise ConfigError(f"{given!r}: did you mean 'offline'?", key="judge")
         return OfflineJudge() if given == "offline" else OpenAIJudge(kind="openai", model=given)
     if isinstance(given, Mapping):
         section = {"kind": "openai"} | dict(given) if "model" in given else dict(given)

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_checks.errors import ConfigError
 from rag_checks.library import exports, storing
 from rag_checks.library.comparison import Comparison, compare
 from rag_checks.library.storing import StoreLike
@@ -116,6 +117,10 @@ class Experiment:
         Compared are scores of equal metric version and equal judge only; what is left out is counted with the
         reason. Items are the same when id, question, history and what is known to be right are.
         """
+        if not isinstance(other, Experiment):
+            raise ConfigError(
+                f"a {type(other).__name__} is no Experiment; Experiment.load(…) reads a saved one"
+            )
         both = [name for name in self.metrics if name in other.metrics]
         return compare(self.graded, other.graded, both, (self.name, other.name))
 
@@ -158,16 +163,16 @@ class Experiment:
         """
         from rag_checks.library.reporting import write_report  # noqa: PLC0415 - jinja2 is not in the light install
 
-        return write_report(self, Path(path))
+        return write_report(self, _place(path))
 
     def to_csv(self, path: PathLikeStr) -> Path:
         """Write one line an item; what a spreadsheet would take for a formula gets an apostrophe."""
-        exports.to_csv(Path(path), self.graded, list(self.metrics))
+        exports.to_csv(_place(path), self.graded, list(self.metrics))
         return Path(path)
 
     def to_parquet(self, path: PathLikeStr) -> Path:
         """Write one row an item. Raises ConfigError without pandas and pyarrow."""
-        exports.to_parquet(Path(path), self.graded, list(self.metrics))
+        exports.to_parquet(_place(path), self.graded, list(self.metrics))
         return Path(path)
 
     def to_junit(self, path: PathLikeStr, minimum: Mapping[str, float] | None = None) -> Path:
@@ -177,8 +182,15 @@ class Experiment:
             path: where.
             minimum: metric → the least value that passes; of other metrics only errors show.
         """
-        exports.to_junit(Path(path), self.name, self.graded, list(self.metrics), minimum or {})
+        exports.to_junit(_place(path), self.name, self.graded, list(self.metrics), minimum or {})
         return Path(path)
+
+
+def _place(path: PathLikeStr) -> Path:
+    """The path of a file to write; its folder is made."""
+    place = Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _in_order(scores: Sequence[Score], names: Sequence[str]) -> tuple[Score, ...]:

@@ -74,7 +74,8 @@ def _read(given: Any, mapping: Mapping[str, str], *, live: bool) -> tuple[EvalIt
     if isinstance(given, str) and live:
         given = {"user_input": given}
     if not isinstance(given, Mapping):
-        raise ValueError(f"a {type(given).__name__}, not a dict; write {{'user_input': …, 'response': …}}")  # noqa: TRY004 - told with the row
+        hint = "pass target= to have questions answered, or write" if isinstance(given, str) else "write"
+        raise ValueError(f"a {type(given).__name__}, not a dict; {hint} {{'user_input': …, 'response': …}}")  # noqa: TRY004 - told with the row
     if live:
         answers = {"response", *(old for old, new in ALIASES.items() if new == "response")}
         given = {name: value for name, value in given.items() if name not in answers}
@@ -133,6 +134,10 @@ def _places(data: Any) -> Iterator[tuple[str, Any]]:
     """Each row and how to call it. Raises SourceError for what holds none."""
     if isinstance(data, str | PathLike):
         path = Path(data)
+        if not path.exists():
+            raise SourceError(
+                f"{path}: no such file; a text is the path of a file, a question goes into a list"
+            )
         for line, row in rows_of(path):
             place = f"{path}:{line}" if line else str(path)
             if isinstance(row, str):
@@ -197,6 +202,8 @@ def _nearest(given: Any, message: str) -> str:
     if not rest.startswith("missing") or not isinstance(given, Mapping):
         return ""
     wanted = [name, *(old for old, new in ALIASES.items() if new == name)]
+    if any(one in given for one in wanted):
+        return f"; it is empty: every row needs a {name}"
     near = next(
         (found for one in wanted if (found := difflib.get_close_matches(one, map(str, given), 1, 0.75))), None
     )

@@ -280,7 +280,9 @@ def _list(name: str, value: Any) -> Any:
     try:
         return msgspec.json.decode(value, type=list[Any])
     except (msgspec.MsgspecError, RecursionError):
-        raise BadRow(f"{name}: looks like a list, but is not a JSON list of texts") from None
+        raise BadRow(
+            f'{name}: looks like a list, but is not a JSON list of texts such as ["a", "b"]'
+        ) from None
 
 
 def _no_item(error: ValidationError) -> str:
