@@ -233,6 +233,25 @@ def doctor(
     raise typer.Exit(EXIT_QUALITY if any(finding.state == "bad" for finding in findings) else 0)
 
 
+@app.command()
+def watch(
+    monitor: Annotated[str | None, typer.Argument(help="One monitor; default: all.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell the teams whose last due night was not delivered. For cron, best on another machine."""
+    _require_monitor_extra()
+    from rag_checks.pipeline.watch import watch_all  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+
+    looked_at = watch_all(Settings.from_env(), monitor)
+    if as_json:
+        _print_json([one.as_json() for one in looked_at])
+    else:
+        for one in looked_at:
+            out.print(one.as_line(), markup=False, highlight=False)
+    raise typer.Exit(EXIT_QUALITY if any(one.bad for one in looked_at) else 0)
+
+
 @config_app.command("check")
 def config_check(
     files: Annotated[
