@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from rag_checks.errors import ConfigError
 
@@ -86,11 +85,11 @@ def described(error: ValidationError, root: type[BaseModel], file: Path, lines: 
     ]
 
 
-def told(problem: ErrorDetails, root: type[BaseModel], ours: Collection[str] = ()) -> str:
+def told(problem: Any, root: type[BaseModel], ours: Collection[str] = ()) -> str:
     """One problem of validation in words.
 
     Args:
-        problem: as pydantic gives it.
+        problem: one of `ValidationError.errors()`.
         root: the model of the whole file.
         ours: fields that are no keys of the file.
     """
@@ -98,7 +97,9 @@ def told(problem: ErrorDetails, root: type[BaseModel], ours: Collection[str] = (
         return "unknown key" + suggest(str(problem["loc"][-1]), known_keys(root, problem["loc"], ours))
     if problem["type"] == "missing":
         return "required, but missing"
-    message = problem["msg"].removeprefix("Value error, ")
+    message: str = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "string_type" and isinstance(problem["input"], bool | int | float):
+        return f"{message}; put quotes around it (got {problem['input']!r})"
     if isinstance(problem.get("input"), (dict, list)) or problem["type"] == "value_error":
         return message
     return f"{message} (got {problem.get('input')!r})"
@@ -129,9 +130,11 @@ def _models_in(model: type[BaseModel], field: str) -> list[type[BaseModel]]:
 
 def suggest(given: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the nearest known one, or all."""
-    close = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
+    alike = {name: difflib.SequenceMatcher(None, given, name).ratio() for name in known}
+    best = max(alike.values(), default=0)
     # difflib rates minimun nearer to minimum_n than to minimum; a typo rarely changes the length.
-    close.sort(key=lambda name: abs(len(name) - len(given)))
+    close = [name for name, ratio in alike.items() if ratio >= max(0.5, best - 0.1)]
+    close.sort(key=lambda name: (abs(len(name) - len(given)), -alike[name]))
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(set(known)))}"
 
 

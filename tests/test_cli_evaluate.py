@@ -61,7 +61,7 @@ def test_json_holds_numbers_and_nothing_else_is_printed(cli: CommandLine, labell
         (("--map", "=gold"), "FIELD=COLUMN"),
         (("--map", "refrence=gold"), "did you mean 'reference'"),
         (("--map", "reference=golden"), "no row has the column 'golden'"),
-        (("--metrics", "correctness"), "did you mean 'answer_correctness'"),
+        (("--metrics", "answer_corectness"), "did you mean 'answer_correctness'"),
         (("--labels", "labels"), "no row has the column 'labels'"),
         (("--labels", "gold"), "no true/false label"),
         (("--judge", "some-model"), "OPENAI_API_KEY"),

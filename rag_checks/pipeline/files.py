@@ -14,6 +14,7 @@ from rag_checks.errors import PermanentError, TransientError
 from rag_checks.evaluation import evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.judge.agreement import Agreement, agreement, agreement_note
+from rag_checks.metrics.catalogue import known_metrics
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.pipeline.labelled import Table, read_table, shortened
 from rag_checks.pipeline.writing import write_whole
@@ -89,6 +90,7 @@ def evaluate_file(
     path: Path,
     *,
     metric_names: Sequence[str] = (),
+    rubric_files: Sequence[Path] = (),
     mapping: Mapping[str, str] | None = None,
     label_field: str | None = None,
     judge_name: str = "offline",
@@ -100,7 +102,8 @@ def evaluate_file(
 
     Args:
         path: JSONL, a JSON array, CSV or Parquet, plain or compressed.
-        metric_names: what to grade; the default ones that apply when empty.
+        metric_names: what to grade; without names and rubric files, the default ones that apply.
+        rubric_files: rubrics of one's own to grade too.
         mapping: our field → column of the file.
         label_field: column with people's labels (true/false, 1/0, good/bad); a row without one is graded all
             the same.
@@ -113,12 +116,14 @@ def evaluate_file(
         The result, also when the judge went down on the way: then `error` says so.
 
     Raises:
-        ConfigError: an unknown metric or field, a column that no row has, labels that are none.
+        ConfigError: an unknown metric or field, a rubric that cannot be used, a column that no row has,
+            labels that are none.
         SourceError: no such file, or not one row could be read.
         JudgeFatal, JudgeUnavailable: the judge graded nothing at all.
         OSError: the output cannot be written; it is tried before anything is graded.
     """
-    wanted = [metric_registry.get(name) for name in dict.fromkeys(metric_names)] or metric_registry.defaults()
+    wanted = _wanted(metric_names, rubric_files)
+    named = bool(metric_names or rubric_files)
     table = read_table(path, mapping or {}, label_field, limit)
     if output is not None:
         _check_writable(output)
@@ -139,14 +144,22 @@ def evaluate_file(
     return FileResult(
         cases=len(table.cases),
         unreadable=len(table.unreadable),
-        metrics=[row for row in rows if row.n_not_applicable < row.n_total or metric_names],
+        metrics=[row for row in rows if row.n_not_applicable < row.n_total or named],
         judge_line=_judge_line(judge, config, memory.scores),
         label_field=label_field,
         labelled=len(table.labels),
-        agreements=_agreements(wanted, by_metric, table.labels, explicit=bool(metric_names)),
+        agreements=_agreements(wanted, by_metric, table.labels, explicit=named),
         problems=shortened(table.problems),
         error=error,
     )
+
+
+def _wanted(names: Sequence[str], rubric_files: Sequence[Path]) -> list[metric_registry.Metric]:
+    if not (names or rubric_files):
+        return metric_registry.defaults()
+    known = known_metrics(rubric_files)
+    own = [name for name in known if name not in known_metrics()]
+    return [metric_registry.get(name, known) for name in dict.fromkeys([*names, *own])]
 
 
 async def _grade(
