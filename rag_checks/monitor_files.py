@@ -51,6 +51,7 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
     if monitor is not None:
         problems.extend(_unknown_metrics(monitor, path, lines))
         problems.extend(_unknown_format(monitor, path, lines))
+        problems.extend(_unusable_prompts(monitor, path, lines))
     if problems or monitor is None:
         raise ConfigError("\n".join(problems))
     return monitor
@@ -228,7 +229,8 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str
     try:
         known = list(catalogue(monitor))
     except ConfigError as error:
-        key = tuple((error.key or "").split("."))
+        # A wrong rubric names its own file; the monitor's line is the one that brings it in.
+        key = ("rubrics",) if error.key is None or error.file else tuple(error.key.split("."))
         yield f"{file}:{lines.near(key)}: {error}"
         return
     for path, name in places:
@@ -244,3 +246,15 @@ def _unknown_format(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str]
         given = monitor.conversations.format
         wrong = f"unknown format {given!r}{suggest(given, known)}"
         yield f"{file}:{lines.near(place)}: {dotted(place)}: {wrong}"
+
+
+def _unusable_prompts(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str]:
+    folder = monitor.judge.prompts if isinstance(monitor.judge, OpenAIJudge) else None
+    if folder is None:
+        return
+    from rag_checks.judge.prompts import prompts_of  # noqa: PLC0415 - few monitors have prompts of their own
+
+    try:
+        prompts_of(str(monitor.directory / folder))
+    except ConfigError as error:
+        yield f"{file}:{lines.near(('judge', 'prompts'))}: judge.prompts: {error}"

@@ -5,6 +5,7 @@ from typing import Any
 from rag_checks.metrics import scoring
 from rag_checks.metrics.citation_marks import Citation, Retrieved, citations
 from rag_checks.metrics.exam import Exam, in_order
+from rag_checks.metrics.generation import claim_rows
 from rag_checks.metrics.registry import Outcome, metric, say
 from rag_checks.protocols import CitationCheck, ClaimVerdict, Task
 
@@ -34,7 +35,8 @@ async def citation_correctness(exam: Exam) -> Outcome:
     if not found:
         return Outcome(None, say(exam.language, zh="回答没有引用任何来源", en="The answer cites no source"))
     verdicts = await _verdicts(exam, found)
-    rows = [_row(one, verdicts.get(one), exam) for one in found]
+    claims = [f"{one.sentence} {one.mark}" for one in found]
+    rows = [row | {"rank": one.rank} for row, one in zip(claim_rows(claims, verdicts), found, strict=True)]
     right = [row["supported"] for row in rows]
     unknown = sum(one.rank is None for one in found)
     reason = say(
@@ -47,31 +49,32 @@ async def citation_correctness(exam: Exam) -> Outcome:
     return Outcome(scoring.share(right), reason, {"citations": rows})
 
 
-async def _verdicts(exam: Exam, found: list[Citation]) -> dict[Citation, ClaimVerdict]:
-    """Verdicts of the citations whose passage has any text; only the cited passages are sent."""
-    asked = [one for one in found if one.rank is not None and exam.contexts[one.rank - 1].strip()]
-    if not asked:
-        return {}
+async def _verdicts(exam: Exam, found: list[Citation]) -> list[ClaimVerdict]:
+    """One verdict a citation; asked are those whose passage has any text, with the cited passages alone."""
+    asked = [one for one in found if _passage(exam, one)]
     places = {rank: place for place, rank in enumerate(sorted({one.rank or 0 for one in asked}), start=1)}
-    inputs: dict[str, Any] = {
-        "question": exam.question,
-        "contexts": [exam.contexts[rank - 1] for rank in places],
-        "citations": [{"sentence": one.sentence, "context": places[one.rank or 0]} for one in asked],
-    }
-    check = await exam.ask_own("citation_correctness", Task.CHECK_CITATIONS, CitationCheck, inputs)
-    return dict(zip(asked, in_order(check.citations, len(asked)), strict=True))
+    given: dict[Citation, ClaimVerdict] = {}
+    if asked:
+        inputs: dict[str, Any] = {
+            "question": exam.question,
+            "contexts": [exam.contexts[rank - 1] for rank in places],
+            "citations": [{"sentence": one.sentence, "context": places[one.rank or 0]} for one in asked],
+        }
+        check = await exam.ask_own("citation_correctness", Task.CHECK_CITATIONS, CitationCheck, inputs)
+        given = dict(zip(asked, in_order(check.citations, len(asked)), strict=True))
+    return [given.get(one) or _wrong(exam, one) for one in found]
 
 
-def _row(one: Citation, verdict: ClaimVerdict | None, exam: Exam) -> dict[str, Any]:
-    """One citation as evidence; `rank` of the passage that was cited."""
-    if verdict is not None:
-        supported, reason = verdict.supported, verdict.reason
-    else:
-        supported = False
-        reason = (
-            say(exam.language, zh="没有检索到这一段落", en="No such passage was retrieved")
-            if one.rank is None
-            else say(exam.language, zh="所引段落为空", en="The cited passage is blank")
-        )
-    claim = f"{one.sentence} {one.mark}"
-    return {"claim": claim, "supported": supported, "reason": reason, "rank": one.rank}
+def _passage(exam: Exam, one: Citation) -> str:
+    """What is cited; empty when that is nothing."""
+    return "" if one.rank is None else exam.contexts[one.rank - 1].strip()
+
+
+def _wrong(exam: Exam, one: Citation) -> ClaimVerdict:
+    """The verdict that needs no judge."""
+    reason = (
+        say(exam.language, zh="没有检索到这一段落", en="No such passage was retrieved")
+        if one.rank is None
+        else say(exam.language, zh="所引段落为空", en="The cited passage is blank")
+    )
+    return ClaimVerdict(id=0, reason=reason, supported=False)

@@ -92,7 +92,7 @@ def read_files(folder: Path | None) -> dict[Name, tuple[str, Prompt | Frame]]:
 def _own(folder: Path) -> dict[Name, Path]:
     """The prompt files of a team's folder; hidden files and what is no YAML are left alone."""
     if not folder.is_dir():
-        raise ConfigError("no such folder", file=str(folder), key="judge.prompts")
+        raise ConfigError("no such folder", file=str(folder))
     known = {f"{name.language}/{name.stem}.yaml": name for name in _NAMES}
     found: dict[Name, Path] = {}
     for path in sorted(folder.rglob("*.y*ml")):
@@ -105,9 +105,7 @@ def _own(folder: Path) -> dict[Name, Path]:
             raise ConfigError(f"no prompt has this name; {hint}", file=str(path))
         found[known[place]] = path
     if not found:
-        raise ConfigError(
-            "holds no prompts: put e.g. zh/check_contexts.yaml into it", file=str(folder), key="judge.prompts"
-        )
+        raise ConfigError("holds no prompts; put e.g. zh/check_contexts.yaml into it", file=str(folder))
     return found
 
 
