@@ -41,10 +41,14 @@ _SOURCES = re.compile(
 _BETWEEN = re.compile(r"\s*[,，、;；]\s*|\s+(?=ID\b)", re.IGNORECASE)
 _NUMBERS = re.compile(r"(\d{1,4})(?:\s*[-–—~～至]\s*(\d{1,4}))?")
 _ID_WORD = re.compile(r"^ID\s*[:：]?\s*", re.IGNORECASE)
-_POINTER = re.compile(
-    r"[\W_]*(?:参考资料|参考|来源|出处|引用|参见|详见|见|see(?: also)?|sources?|references?|refs?|cf)?[\W_]*",
+_SEE = r"参考资料|参考|来源|出处|引用|参见|详见|见|see(?: also)?|sources?|references?|refs?|cf"
+_POINTER = re.compile(rf"[\W_]*(?:{_SEE})?[\W_]*", re.IGNORECASE)
+# "(source: [1])" is the mark alone.
+_WRAPPED = re.compile(
+    rf"[（(]\s*(?:{_SEE})?\s*[:：]?\s*((?:[\[【［][^\[\]【】［］\n]{{1,80}}[\]】］][\s,，、]*)+)[)）]",
     re.IGNORECASE,
 )
+_BETWEEN_MARKS = re.compile(r"([\]】］])[\s,，、]+")
 _GAP = re.compile(r"\s+(?=[.,;:!?，。；：！？])")
 _BULLET = re.compile(r"[\s\-*•·>#]*(?:\d+[.、)）]\s*)?")
 _YEARS = range(1900, 2101)
@@ -89,6 +93,7 @@ class Retrieved:
 
 def citations(answer: str, retrieved: Retrieved) -> list[Citation]:
     """The citations of an answer in its order; a passage cited twice by one sentence counts once."""
+    answer = _WRAPPED.sub(lambda marks: _BETWEEN_MARKS.sub(r"\1", marks[1]), answer)
     body = _CODE.sub(lambda code: " " * len(code[0]), answer)
     listed = _SOURCES.search(body)
     body = body[: listed.start()] if listed else body
@@ -165,5 +170,5 @@ def _sentence(plain: str, spans: Sequence[tuple[int, int]], place: int) -> str:
         sentence = _BULLET.sub("", plain[slice(*spans[at])], count=1)
         if not _POINTER.fullmatch(sentence):
             return _GAP.sub("", " ".join(sentence.split()))
-        at -= 1  # "(source: [1])" speaks of the sentence before
+        at -= 1  # "See [1]." speaks of the sentence before
     return ""
