@@ -118,7 +118,7 @@ def _validated(request: JudgeRequest, candidate: dict[str, Any], problems: list[
     if isinstance(output, AnswerAnalysis | ReferenceAnalysis):
         broken += _blank_texts(output)
     if isinstance(output, RubricGrade) and output.label not in rubric_labels(request):
-        broken.append(f"label: {output.label!r} is not one of {', '.join(rubric_labels(request))}")
+        broken.append(f"label: must be one of {', '.join(rubric_labels(request))}")
     problems.extend(broken)
     return None if broken else _in_order(output)
 

@@ -62,7 +62,7 @@ async def _grade(rubric: Rubric, required: tuple[Point, ...], exam: Exam) -> Out
         inputs["points"] = points
     given = await exam.ask_own(rubric.name, Task.GRADE_RUBRIC, RubricGrade, inputs, language=language)
     if given.label not in labels:
-        raise JudgeError(f"{given.label!r} is not a label of {rubric.name}", kind="format")
+        raise JudgeError(f"the label is none of {rubric.name}'s", kind="format")
     return _outcome(labels[given.label][0], points, given, exam.language)
 
 
