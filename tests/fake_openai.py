@@ -174,7 +174,8 @@ def _verdicts(claims: dict[str, str], source: str) -> list[dict[str, Any]]:
 
 
 def _with_first_list(output: dict[str, Any], change: Callable[[list[Any]], list[Any]]) -> str:
-    name = next(name for name in ("answer_claims", "reference_claims", "contexts") if output.get(name))
+    lists = ("answer_claims", "reference_claims", "contexts", "citations", "points")
+    name = next(name for name in lists if output.get(name))
     return json.dumps(output | {name: change(output[name])}, ensure_ascii=False)
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-from fake_openai import FakeOpenAI, rubric_of
+from fake_openai import FakeOpenAI, rubric_of, script
 from judge_client_fixtures import open_fake_judge
 from metrics_fixtures import ScriptedJudge, make_case
 from workspace import write_jsonl
@@ -27,6 +28,7 @@ from rag_checks.records import Message, Score, ScoreStatus, ToolCall
 
 SHIPPED = {rubric.name: rubric for rubric in shipped_rubrics()}
 FOLDER = Path(metrics.__file__).parent / "rubrics" / "shipped"
+VERSIONS = Path(__file__).parent / "snapshots" / "rubric_versions.json"
 DOCS = Path(__file__).parent.parent / "docs" / "rubrics.md"
 ASKED = {
     *("correctness", "relevance", "groundedness", "retrieval_relevance", "answers_the_question"),
@@ -75,6 +77,13 @@ def test_the_rubrics_that_were_asked_for_are_shipped():
     """Fourteen, none with the name of a metric of the registry."""
     assert set(SHIPPED) == ASKED
     assert not ASKED & set(metrics.names())
+
+
+@pytest.fixture(scope="module")
+def server():
+    """One endpoint for the tests of faults."""
+    with FakeOpenAI() as running:
+        yield running
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
@@ -443,6 +452,45 @@ def test_a_file_is_graded_by_a_rubric_over_the_wire(tmp_path, monkeypatch):
     scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert [score["value"] for score in scores] == [1.0, 0.0]
     assert scores[0]["evidence"]["label"] == "礼貌"
+
+
+def test_a_changed_word_of_a_shipped_rubric_is_seen_in_review():
+    """Every version is kept here: another one starts a new series for everybody who grades with it."""
+    versions = {name: as_metric(rubric).version for name, rubric in SHIPPED.items()}
+    if os.environ.get("UPDATE_SNAPSHOTS") == "1":
+        VERSIONS.write_text(json.dumps(versions, indent=1) + "\n", encoding="utf-8")
+    assert versions == json.loads(VERSIONS.read_text(encoding="utf-8"))
+
+
+HARMLESS = ["fenced", "prose", "think", "single_quotes", "trailing_comma", "full_width", "list", "parts"]
+HARMLESS += ["string_bools", "zh_bools", "number_bools", "429", "500", "disconnect"]
+MENDED = ["malformed", "empty", "missing_verdict", "duplicate_id", "unknown_id", "score_bools", "two_answers"]
+MENDED += ["missing_field", "truncated"]
+LOST = {
+    "refusal": "refusal",
+    "refusal_text": "refusal",
+    "filter_400": "content_filter",
+    "too_long": "context_too_long",
+}
+
+
+@pytest.mark.parametrize("metric", ["emotional_soothing", "citation_correctness"])
+@pytest.mark.parametrize("mode", [*HARMLESS, *MENDED, *LOST])
+def test_no_fault_of_a_judge_changes_a_value(server, metric, mode):
+    """A fault on the first reply: the same value, mended at most once, or an error of its kind."""
+    metric = known_metrics()[metric]
+    if metric.options:
+        metric = metric.configured({"points": ["sorry", "soon"]})
+    case = make_case(answer="We are sorry [1]. It comes soon [1].", contexts=("We are sorry. No.",))
+    server.reset().faults = script(mode)
+    judge = open_fake_judge(server)
+    [score] = asyncio.run(metrics.grade_case("run", case, [metric], judge))
+    if mode in LOST:
+        assert (score.status, score.value) == (ScoreStatus.JUDGE_ERROR, None)
+        assert score.evidence["error_kind"] == LOST[mode]
+        return
+    assert (score.status, score.value) == (OK, {"emotional_soothing": 0.0}.get(metric.name, 0.5))
+    assert (score.evidence.get("flags") == ["repaired"]) == (mode in MENDED)
 
 
 @pytest.mark.parametrize("mode", ["json_schema", "json_object"])

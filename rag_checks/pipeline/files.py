@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -45,12 +46,13 @@ class FileResult:
 
     Attributes:
         cases: rows that were graded.
-        unreadable: rows that could not be read; `problems` names the first of them.
+        unreadable: rows that could not be read.
         metrics: one row a metric.
         judge_line: who graded and what it cost.
         label_field: column with people's labels.
         labelled: rows with a label.
         agreements: metric → agreement of its scores with the labels.
+        problems: metrics asked for by name that apply to no row, and rows that could not be read.
         error: why the judge did not get through the file; what it left is counted as failed.
     """
 
@@ -149,7 +151,7 @@ def evaluate_file(
         label_field=label_field,
         labelled=len(table.labels),
         agreements=_agreements(wanted, by_metric, table.labels, explicit=named),
-        problems=shortened(table.problems),
+        problems=[*(_without_any(by_metric) if named else ()), *shortened(table.problems)],
         error=error,
     )
 
@@ -241,6 +243,16 @@ def _agreements(
             if any(value is not None for value, _ in pairs):
                 found[metric.name] = agreement(pairs)
     return found
+
+
+def _without_any(scores: Mapping[str, Sequence[Score]]) -> list[str]:
+    """Why metrics apply to no row at all; a dash in a table explains nothing."""
+    reasons = {
+        name: Counter(score.reason for score in found).most_common(1)[0][0]
+        for name, found in scores.items()
+        if found and all(score.status is ScoreStatus.NOT_APPLICABLE for score in found)
+    }
+    return [f"{name}: applies to no row: {reason}" for name, reason in reasons.items()]
 
 
 def _judge_line(judge: JudgeIdentity, config: OfflineJudge | OpenAIJudge, scores: Sequence[Score]) -> str:
