@@ -65,6 +65,10 @@ check: $(INSTALLED) ## linters, types, layers
 bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
 	@$(BIN)/python bench/run.py
 
+.PHONY: bench-verdicts
+bench-verdicts: $(INSTALLED) ## false alarms and detection of the verdicts in simulated worlds; about ten minutes
+	@$(BIN)/python bench/bench_verdicts.py $(ARGS)
+
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \

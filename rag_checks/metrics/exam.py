@@ -44,8 +44,11 @@ class Exam:
     the judge answered, for usage, identity and flags; keys are `Metric.reads`.
     """
 
-    def __init__(self, case: Case, judge: Judge, asks: Collection[Ask]) -> None:
-        """`asks`: all that the metrics which apply want; it decides what the context check packs."""
+    def __init__(self, case: Case, judge: Judge, asks: Collection[Ask], *, repeat: int = 0) -> None:
+        """`asks`: all that the metrics which apply want; it decides what the context check packs.
+
+        `repeat`: which of several judgements of the same answer; each is asked for anew.
+        """
         if case.response is None:
             raise ValueError(f"case {case.case_id} has no response to examine")
         self.case = case
@@ -58,6 +61,7 @@ class Exam:
         self.contexts = case.response.retrieved_contexts or ()
         self.replies: dict[str, JudgeReply] = {}
         self._judge = judge
+        self._repeat = repeat
         self._asks = frozenset(asks)
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -139,7 +143,9 @@ class Exam:
         key: str | None = None,
         language: Language | None = None,
     ) -> OutputT:
-        request = JudgeRequest(task=task, language=language or self.language, inputs=inputs)
+        request = JudgeRequest(
+            task=task, language=language or self.language, inputs=inputs, repeat=self._repeat
+        )
         reply = await self._judge.ask(request)
         self.replies[key or task.value] = reply
         if not isinstance(reply.output, expected):
