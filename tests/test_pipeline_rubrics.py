@@ -67,5 +67,5 @@ def test_a_night_is_graded_by_rubrics(tmp_path, monkeypatch):
     assert {rubric_of(body)["question"] for body in asked} >= {"回答是否说明出处"}
     assert all(body["messages"][0]["content"].startswith("请按照") for body in asked)
     page = result.report.html.read_text(encoding="utf-8")
-    for shown in ("情绪安抚度", "names_source", "评为“1”", "要求的要点", "没有检索到这一段落"):
+    for shown in ("情绪安抚度", "说明出处", "评为“1”", "要求的要点", "没有检索到这一段落"):
         assert shown in page

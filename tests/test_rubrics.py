@@ -247,7 +247,7 @@ def test_the_offline_judge_grades_no_rubric():
     assert caught.value.kind == "unsupported"
 
 
-POINTS = ["包含报销单链接", {"point": "说明需要二级主管审批", "intents": ["报销"]}]
+POINTS = ["包含报销单链接", {"point": "说明需要二级主管审批", "intents": ["报销", "Expenses"]}]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ POINTS = ["包含报销单链接", {"point": "说明需要二级主管审批", "
 )
 def test_the_value_is_the_weaker_of_label_and_points(label, met, value):
     """Points are checked one by one; the evidence names each with its verdict."""
-    case = make_case(language="zh").model_copy(update={"intent": "报销"})
+    case = make_case(language="zh").model_copy(update={"intent": "expenses "})
     judge = says(label, *met)
     score = graded(SHIPPED["process_actionability"], case, judge, points=POINTS)
     assert score.value == value

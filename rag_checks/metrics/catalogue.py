@@ -57,6 +57,21 @@ def wanted(monitor: Monitor) -> list[Metric]:
     return [get(name, known) for name in monitor.metrics]
 
 
+def rubric_titles(monitor: Monitor) -> dict[str, str]:
+    """What people call the monitor's own rubrics, by name, in its language where they have it.
+
+    Raises:
+        ConfigError: a rubric that cannot be used.
+    """
+    from rag_checks.metrics.rubrics import read_rubric  # noqa: PLC0415 - as above
+
+    rubrics = [read_rubric(path) for path in _rubric_files(monitor)]
+    return {
+        rubric.name: rubric.title.said(monitor.language) or rubric.title.said(rubric.languages[0])
+        for rubric in rubrics
+    }
+
+
 def _rubric_files(monitor: Monitor) -> list[Path]:
     """The files that `rubrics` names, each once."""
     found: dict[Path, None] = {}

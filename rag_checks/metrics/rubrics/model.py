@@ -54,8 +54,8 @@ class Point(_Part):
     intents: tuple[Said, ...] = ()
 
     def concerns(self, intent: str) -> bool:
-        """Whether it is asked of a case of this intent."""
-        return not self.intents or intent in self.intents
+        """Whether it is asked of a case of this intent (case, width and outer space aside)."""
+        return not self.intents or normalise(intent) in map(normalise, self.intents)
 
 
 def _point(value: Any) -> Any:
