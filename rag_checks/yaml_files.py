@@ -97,6 +97,9 @@ def told(problem: Any, root: type[BaseModel], ours: Collection[str] = ()) -> str
         return "unknown key" + suggest(str(problem["loc"][-1]), known_keys(root, problem["loc"], ours))
     if problem["type"] == "missing":
         return "required, but missing"
+    if problem["type"] == "model_type":
+        keys = ", ".join(known_keys(root, (*problem["loc"], ""), ours))
+        return f"expected a mapping with keys of {keys} (got {problem['input']!r})"
     message: str = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "string_type" and isinstance(problem["input"], bool | int | float):
         return f"{message}; put quotes around it (got {problem['input']!r})"

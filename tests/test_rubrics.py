@@ -77,6 +77,7 @@ def test_the_rubrics_that_were_asked_for_are_shipped():
     """Fourteen, none with the name of a metric of the registry."""
     assert set(SHIPPED) == ASKED
     assert not ASKED & set(metrics.names())
+    assert {metrics.get(name).name for name in ASKED} == ASKED
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +157,7 @@ def test_the_version_holds_a_hash_that_only_content_moves(tmp_path):
             ("scale: labels\n", "scale: labels\nwhen_empty: {retrieved_contexts: zero}\n"),
             "is not among needs",
         ),
+        (("{en: Tone, zh: 语气}", "语气"), "tone.yaml:3: title: expected a mapping with keys of en, zh"),
         (("score: 0.4", "scores: 0.4"), "labels.1.scores: unknown key; did you mean 'score'?"),
         (("stage: generation\n", ""), "tone.yaml:1: stage: required, but missing"),
         (("zh: 无礼}}\n", "zh: 无礼}}\npoints: [{text: x}]\n"), "points.0.text: unknown key"),

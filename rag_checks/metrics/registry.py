@@ -181,14 +181,25 @@ def metric(
     return register
 
 
-def get(name: str, known: Mapping[str, Metric] = REGISTRY) -> Metric:
-    """The metric of that name among the known ones. Raises ConfigError naming the nearest."""
+def get(name: str, known: Mapping[str, Metric] | None = None) -> Metric:
+    """The metric of that name among the known ones, by default the registry's and the shipped rubrics.
+
+    Raises ConfigError naming the nearest.
+    """
+    if known is None:
+        known = REGISTRY if name in REGISTRY else _with_rubrics()
     found = known.get(name)
     if found is None:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(known)}"
         raise ConfigError(f"unknown metric {name!r}; {hint}", key="metrics")
     return found
+
+
+def _with_rubrics() -> Mapping[str, Metric]:
+    from rag_checks.metrics.catalogue import known_metrics  # noqa: PLC0415 - it builds on this module
+
+    return known_metrics()
 
 
 def names() -> tuple[str, ...]:
