@@ -38,6 +38,7 @@ _SOURCES = re.compile(
     r"^[\W_]*(?:参考资料|参考文献|参考来源|引用来源|资料来源|引用|来源|出处|references?|sources?|citations?)[\W_]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_LISTED = re.compile(r"\s*(?:[-*•]\s*)?([\[【［]\^?\d{1,3}[\]】］])\s*[:：]?\s*\S")
 _BETWEEN = re.compile(r"\s*[,，、;；]\s*|\s+(?=ID\b)", re.IGNORECASE)
 _NUMBERS = re.compile(r"(\d{1,4})(?:\s*[-–—~～至]\s*(\d{1,4}))?")
 _ID_WORD = re.compile(r"^ID\s*[:：]?\s*", re.IGNORECASE)
@@ -95,8 +96,7 @@ def citations(answer: str, retrieved: Retrieved) -> list[Citation]:
     """The citations of an answer in its order; a passage cited twice by one sentence counts once."""
     answer = _WRAPPED.sub(lambda marks: _BETWEEN_MARKS.sub(r"\1", marks[1]), answer)
     body = _CODE.sub(lambda code: " " * len(code[0]), answer)
-    listed = _SOURCES.search(body)
-    body = body[: listed.start()] if listed else body
+    body = body[: _end_of_text(body)]
     plain, marks = "", []
     end = 0
     for match in _MARK.finditer(body):
@@ -114,6 +114,19 @@ def citations(answer: str, retrieved: Retrieved) -> list[Citation]:
         for rank in ranks if sentence else ():
             found.setdefault((sentence, rank or mark), Citation(mark, sentence, rank))
     return list(found.values())
+
+
+def _end_of_text(body: str) -> int:
+    """Where the list of sources begins: at its heading, or where all lines left explain earlier marks."""
+    heading = _SOURCES.search(body)
+    end = heading.start() if heading else len(body)
+    while True:
+        before = body[:end].rstrip()
+        line = before.rfind("\n") + 1
+        listed = _LISTED.match(before, line)
+        if listed is None or listed[1] not in before[:line]:
+            return end
+        end = line
 
 
 def _ranks(match: re.Match[str], retrieved: Retrieved) -> list[int | None] | None:
