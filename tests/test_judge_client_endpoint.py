@@ -195,9 +195,8 @@ def test_examples_of_prompts_are_valid_replies(language, task):
             for key, value in example.data.items()
         }
         if example.rubric is not None:
-            points = example.rubric.get("points", {})
-            rubric = {key: value for key, value in example.rubric.items() if key != "points"}
-            inputs |= {"rubric": rubric, "points": list(points.values())}
+            points = list(example.rubric.points.values())
+            inputs |= {"rubric": example.rubric.model_dump(exclude={"points"}), "points": points}
         request = JudgeRequest(task=task, language=language, inputs=inputs)
         assert prompt_data(request) == example.data
         assert read_output(request, json.dumps(example.reply), truncated=False)

@@ -139,6 +139,21 @@ def test_an_own_prompt_replaces_the_shipped_one(tmp_path):
             "rubrik: unknown key; did you mean 'rubric'",
         ),
         ("en/grade_rubric.yaml", ('"1": names', '"2": names'), "points: needs exactly the ids of the points"),
+        (
+            "zh/check_contexts.yaml",
+            ('      contexts:\n        "1"', '      contexts: 5\n      x:\n        "1"'),
+            "exactly the ids",
+        ),
+        (
+            "en/grade_rubric.yaml",
+            ("      labels:\n", "      labels: 3\n      x:\n"),
+            "examples.0.rubric.labels: ",
+        ),
+        (
+            "zh/compare_claims.yaml",
+            ("  - data:", "  - rubric: {question: q, labels: {a: b}}\n    data:"),
+            "not used",
+        ),
         ("en/frame.yaml", ("{schema}", "the schema"), "frame.yaml:.*schema_: must hold {schema}"),
         ("en/frame.yaml", ("{problem}", "{problem} {more}"), "repair: must hold {problem} and nothing else"),
         ("en/frame.yaml", ("<data> and </data>", "the lines"), "data: must name <data> and </data>"),

@@ -83,7 +83,9 @@ class Prompts:
             parts = [prompt.instruction.strip(), frame.data, frame.reply]
             for example in prompt.examples:
                 if example.rubric is not None:
-                    parts.append(f"{frame.example_rubric}\n{data_json(example.rubric)}")
+                    parts.append(
+                        f"{frame.example_rubric}\n{data_json(example.rubric.model_dump(exclude_defaults=True))}"
+                    )
                 parts.append(f"{frame.example_data}\n{data_json(example.data)}")
                 parts.append(f"{frame.example_reply}\n{data_json(example.reply)}")
             known = self._systems[language, task] = "\n\n".join(parts)

@@ -21,12 +21,22 @@ _FILLED = {"schema_": "schema", "repair": "problem"}
 _DELIMITERS = ("<data>", "</data>")
 
 
+class ExampleRubric(BaseModel):
+    """The rubric of an example, as the judge sees it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    labels: dict[str, str]
+    points: dict[str, str] = Field(default_factory=dict)
+
+
 class Example(BaseModel):
     """One worked example: data as the judge sees it, and the reply; for a rubric also the rubric."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rubric: dict[str, Any] | None = None
+    rubric: ExampleRubric | None = None
     data: dict[str, Any]
     reply: dict[str, Any]
 
@@ -165,18 +175,20 @@ def _misfit(task: Task, example: Example) -> list[tuple[str, str]]:
     problems = []
     if reply.model_dump(mode="json", exclude_unset=True) != example.reply:
         problems.append(("reply", f"has keys that a reply to {task.value} has not"))
-    rubric = example.rubric or {}
-    if (task is Task.GRADE_RUBRIC) != bool(rubric):
+    given = dict(example.data)
+    if (task is Task.GRADE_RUBRIC) != (example.rubric is not None):
         problems.append(
             ("rubric", f"{'needed' if task is Task.GRADE_RUBRIC else 'not used'} for {task.value}")
         )
-    if rubric and example.reply["label"] not in rubric.get("labels", {}):
-        problems.append(("reply", "label: is none of rubric.labels"))
-    given = example.data | rubric
+    if example.rubric is not None:
+        given["points"] = example.rubric.points
+        if example.reply.get("label") not in example.rubric.labels:
+            problems.append(("reply", "label: is none of rubric.labels"))
     for name in VERDICTS:
         if name not in example.reply:
             continue
+        numbered = given.get(name)
         ids = sorted(str(verdict["id"]) for verdict in example.reply[name])
-        if ids != sorted(given.get(name, {})):
+        if not isinstance(numbered, dict) or ids != sorted(map(str, numbered)):
             problems.append(("reply", f"{name}: needs exactly the ids of the {name} given"))
     return problems
