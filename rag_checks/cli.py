@@ -181,6 +181,9 @@ def evaluate(
         Path, typer.Argument(help="JSONL, JSON array, CSV or Parquet of questions with answers.")
     ],
     metrics: Annotated[str, typer.Option(help="Comma-separated; default: all that apply.")] = "",
+    rubric: Annotated[
+        list[Path] | None, typer.Option(help="YAML file of a rubric of your own to grade; repeatable.")
+    ] = None,
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. reference=gold; repeatable.")
     ] = None,
@@ -200,6 +203,7 @@ def evaluate(
         result = evaluate_file(
             file,
             metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
+            rubric_files=rubric or [],
             mapping=_mapping(mapping or []),
             label_field=labels,
             judge_name=judge,
