@@ -344,6 +344,14 @@ def test_a_wrong_metric_is_named_with_the_right_one(metrics: Any, told: str) -> 
         rag_checks.evaluate([RIGHT], metrics=metrics)
 
 
+def test_rubrics_are_metrics_by_name_or_by_file(paid: FakeOpenAI) -> None:
+    """Shipped ones have a name, a team's own a Path."""
+    shipped = ROOT / "rag_checks" / "metrics" / "rubrics" / "shipped" / "relevance.yaml"
+    experiment = rag_checks.evaluate([RIGHT], metrics=["groundedness", shipped], judge="fake")
+    assert list(experiment.metrics) == ["groundedness", "relevance"]
+    assert statuses(experiment) == ["ok", "ok"]
+
+
 class _Counting(OfflineJudge):
     """An offline judge that counts and must not be closed by others."""
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -28,7 +29,7 @@ from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.protocols import Judge
 from rag_checks.records import GradedCase, Response, Score, ScoreStatus
 
-MetricLike = str | Metric | Callable[..., Any]
+MetricLike = str | Metric | Path | Callable[..., Any]
 JudgeLike = str | Mapping[str, Any] | OfflineJudge | OpenAIJudge | Judge
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 _DAY_S = 24 * 3600
@@ -59,7 +60,8 @@ def evaluate(
         target: the bot: a sync or async function of the question (or, when its parameter is called `item`, of
             the item) that returns the answer, a dict of `response`, `retrieved_contexts` …, or a Response.
             None: the data holds the answers.
-        metrics: names, Metric objects or functions with the `metric` decorator; None: all default ones.
+        metrics: names, the Path of a rubric file, Metric objects or functions with the `metric` decorator;
+            None: all default ones.
         judge: `offline`, a model at OPENAI_BASE_URL, a dict like a monitor's `judge` section, or a Judge (it
             is left open).
         name: what the experiment is called when it is saved.
@@ -192,13 +194,13 @@ def _graded(
 def _metrics(given: Sequence[MetricLike] | MetricLike | None) -> list[Metric]:
     if given is None:
         return defaults()
-    listed = [given] if isinstance(given, str | Metric) or callable(given) else list(given)
+    listed = [given] if isinstance(given, str | Metric | Path) or callable(given) else list(given)
     if not listed:
         raise ConfigError("an empty list grades nothing; leave it out for all default metrics", key="metrics")
     found = [_metric(one) for one in listed]
     by_name: dict[str, Metric] = {}
     for metric in found:
-        if by_name.setdefault(metric.name, metric) != metric:
+        if by_name.setdefault(metric.name, metric).version != metric.version:
             raise ConfigError(f"two different metrics are called {metric.name!r}", key="metrics")
     return list(by_name.values())
 
@@ -207,9 +209,12 @@ def _metric(given: MetricLike) -> Metric:
     if isinstance(given, Metric):
         return given
     if isinstance(given, str):
-        if difflib.get_close_matches(given.lower(), ["offline"], cutoff=_TYPO) and given != "offline":
-            raise ConfigError(f"{given!r}: did you mean 'offline'?", key="judge")
         return get(given)
+    if isinstance(given, Path):
+        # Brings YAML, which the metrics of the registry never need.
+        from rag_checks.metrics.rubrics import as_metric, read_rubric  # noqa: PLC0415
+
+        return as_metric(read_rubric(given))
     found = next((metric for metric in REGISTRY.values() if metric.grade is given), None)
     if found is None:
         called = getattr(given, "__name__", repr(given))
