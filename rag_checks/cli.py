@@ -7,6 +7,7 @@ Where two apply the later one is given: a night with the judge down has no data,
 
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -392,7 +393,12 @@ def dataset_convert(
     """Convert a data set from one tool's shape to another's; nothing is lost on the way."""
     from rag_checks.datasets import convert  # noqa: PLC0415 - `--help` must not wait for it
 
-    out.print(f"{target}: {convert(source, target, to=to, shape=shape)} rows", markup=False)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rows = convert(source, target, to=to, shape=shape)
+    for warning in told:
+        err.print(str(warning.message), style="yellow", markup=False)
+    out.print(f"{target}: {rows} rows", markup=False)
 
 
 def _require_monitor_extra() -> None:

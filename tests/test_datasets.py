@@ -106,6 +106,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path, name: str, told: bool) -> N
     assert rows_in(written) == rows_in(SAMPLES / name)
 
 
+@pytest.mark.filterwarnings("ignore:1 rows have no user_input")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("through", [*TOOLS, "native"])
 def test_a_file_comes_back_through_every_other_shape(tmp_path: Path, name: str, through: str) -> None:
@@ -151,6 +152,23 @@ def test_ragas_csv_has_lists_in_pythons_spelling() -> None:
     first, second = datasets.load(SAMPLES / "ragas.csv", "ragas")
     assert first["retrieved_contexts"] == ["签收后 7 天内可以退货。", "it's the second"]
     assert second["retrieved_contexts"] == []
+
+
+def test_ragas_csv_becomes_jsonl_with_lists(tmp_path: Path) -> None:
+    """Text that was CSV's way to say a list is not kept as the tool's own."""
+    datasets.convert(SAMPLES / "ragas.csv", tmp_path / "a.jsonl", to="ragas", shape="ragas")
+    first, second = rows_in(tmp_path / "a.jsonl")
+    assert first["retrieved_contexts"] == ["签收后 7 天内可以退货。", "it's the second"]
+    assert second["retrieved_contexts"] == []
+
+
+def test_rows_a_tool_cannot_load_are_told(tmp_path: Path) -> None:
+    """DeepEval's Golden needs an input; the rows are written all the same."""
+    with pytest.warns(
+        UserWarning, match="1 rows have no user_input, the first is row 4: deepeval cannot load"
+    ):
+        datasets.convert(SAMPLES / "langsmith.jsonl", tmp_path / "a.json", to="deepeval")
+    assert len(rows_in(tmp_path / "a.json")) == 4
 
 
 def test_loaded_rows_are_graded_as_they_are() -> None:

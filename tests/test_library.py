@@ -252,6 +252,12 @@ def test_a_slow_target_times_out() -> None:
     assert experiment.graded[0].case.response.error_kind == "timeout"
 
 
+def test_nothing_is_shown_where_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:
+    """The bar is for terminals; a log stays clean."""
+    rag_checks.evaluate([RIGHT], metrics=CORRECT)
+    assert capfd.readouterr() == ("", "")
+
+
 # Loops, threads, interrupts
 
 

@@ -1,13 +1,14 @@
 """Data sets in files: loaded, written, converted."""
 
 import json
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from rag_checks.datasets import lens
-from rag_checks.datasets.shapes import SHAPES, Shape, shape_of
+from rag_checks.datasets.shapes import SHAPES, Shape, shape_of, unquoted_lists
 from rag_checks.errors import ConfigError, SourceError
 from rag_checks.pipeline.items import rows_of
 from rag_checks.pipeline.labelled import shortened
@@ -30,6 +31,7 @@ def load(path: str | PathLike[str], shape: str | None = None) -> list[Row]:
     wanted = None if shape is None else _shape(shape)
     rows: list[Row] = []
     problems: list[str] = []
+    is_csv = ".csv" in Path(path).suffixes
     for line, given in rows_of(Path(path)):
         place = f"{path}:{line}"
         if isinstance(given, str):
@@ -40,7 +42,7 @@ def load(path: str | PathLike[str], shape: str | None = None) -> list[Row]:
         if refused is not None:
             problems.append(f"{place}: {refused}")
             continue
-        rows.append(lens.read(given, found))
+        rows.append(lens.read(unquoted_lists(given) if is_csv else given, found))
     if problems:
         raise SourceError("\n".join(shortened(problems)))
     return rows
@@ -56,9 +58,19 @@ def dump(rows: Sequence[Row], path: str | PathLike[str], shape: str) -> Path:
 
     Raises:
         ConfigError: an unknown shape, or another kind of file.
+
+    Warns of rows that the tool will not load, for want of a question.
     """
     wanted, target = _shape(shape), Path(path)
     written = [lens.write(row, wanted) for row in rows]
+    for field in wanted.needs:
+        without = [number for number, row in enumerate(rows, start=1) if row.get(field) is None]
+        if without:
+            warnings.warn(
+                f"{len(without)} rows have no {field}, the first is row {without[0]}:"
+                f" {shape} cannot load them",
+                stacklevel=2,
+            )
     if target.suffix not in {".json", ".jsonl"}:
         raise ConfigError("ends in neither .jsonl nor .json, which hold lists without loss", file=str(path))
     text = _text(written, target.suffix, readable=True)

@@ -20,6 +20,7 @@ class Shape:
         read: a tool's row → our fields, as far as it says them.
         write: our fields → a tool's row, as far as it can say them.
         bag: path of the dict that takes the rest; empty when nothing is left.
+        needs: fields without which the tool does not load a row.
         refuses: what is wrong with a row that is no question with an answer; None when it is one.
     """
 
@@ -27,6 +28,7 @@ class Shape:
     read: Callable[[Json], Json]
     write: Callable[[Json], Json]
     bag: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     refuses: Callable[[Json], str | None] = lambda _row: None
 
 
@@ -48,13 +50,13 @@ _RAGAS = (
 _LISTS = frozenset(name for name in _RAGAS if name.endswith(("contexts", "ids")))
 
 
-def _read_ragas(row: Json) -> Json:
-    found = {name: row[name] for name in _RAGAS if row.get(name) is not None}
-    return {name: _unquoted(value) if name in _LISTS else value for name, value in found.items()}
+def unquoted_lists(row: Json) -> Json:
+    """A row of CSV with lists out of the texts that `EvaluationDataset.to_csv` writes for them."""
+    return {name: _unquoted(value) if name in _LISTS else value for name, value in row.items()}
 
 
 def _unquoted(value: Any) -> Any:
-    """A list out of the text that `EvaluationDataset.to_csv` writes for one: Python's own spelling."""
+    """A list out of Python's own spelling of one."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
     try:
@@ -72,7 +74,7 @@ def _refuse_turns(row: Json) -> str | None:
 NATIVE = Shape("native", read=dict, write=dict, bag=())
 RAGAS = Shape(
     "ragas",
-    read=_read_ragas,
+    read=lambda row: {name: row[name] for name in _RAGAS if row.get(name) is not None},
     write=lambda fields: {name: fields[name] for name in _RAGAS if name in fields},
     bag=("rag_checks",),
     refuses=_refuse_turns,
@@ -146,6 +148,7 @@ DEEPEVAL = Shape(
     read=_read_deepeval,
     write=_write_deepeval,
     bag=("additional_metadata", "rag_checks"),
+    needs=("user_input",),
     refuses=_refuse_conversation,
 )
 
