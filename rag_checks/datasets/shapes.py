@@ -212,7 +212,7 @@ def _write_langsmith(fields: Json) -> Json:
     row: Json = {"inputs": {}, "outputs": {}}
     if "item_id" in fields:
         row["id"] = fields["item_id"]
-    if "history" in fields and "user_input" in fields:
+    if isinstance(fields.get("history"), list) and "user_input" in fields:
         last = {"role": "user", "content": fields["user_input"]}
         row["inputs"]["messages"] = [*fields["history"], last]
     elif "user_input" in fields:
