@@ -412,6 +412,23 @@ def test_a_judge_that_refuses_every_call_is_an_error(paid: FakeOpenAI) -> None:
         rag_checks.evaluate([RIGHT], metrics=CORRECT, judge="fake")
 
 
+def test_a_judge_that_goes_down_on_the_way_is_told_and_what_is_left_counted(paid: FakeOpenAI) -> None:
+    """What was paid for is kept, nothing is left out of the counts (P1), and the reason is there."""
+    paid.state.faults = lambda number, _body: "401" if number >= 6 else None
+    rows = [RIGHT | {"question": f"年假有几天（{n}）"} for n in range(6)]
+    with pytest.warns(UserWarning, match="what was left is counted as failed"):
+        experiment = rag_checks.evaluate(
+            rows, metrics=CORRECT, judge={"model": "fake", "concurrency": 1}, concurrency=1
+        )
+    row = experiment.summary()["answer_correctness"]
+    assert row.n_total == 6
+    assert row.n_ok + row.n_failed == 6
+    assert row.n_ok > 0
+    assert row.n_failed > 0
+    assert experiment.problem is not None
+    assert "judge_error" in repr(experiment)
+
+
 # What is told
 
 
