@@ -679,6 +679,28 @@ def test_equal_questions_get_ids_of_their_own() -> None:
     ] == ids
 
 
+def test_a_notebook_gets_the_table_as_text_and_once(tmp_path: Path) -> None:
+    """Rich writes past the text it is asked for where it sees Jupyter's shell."""
+    script = tmp_path / "cell.py"
+    script.write_text(
+        "import builtins\n"
+        "class ZMQInteractiveShell: pass\n"
+        "builtins.get_ipython = ZMQInteractiveShell\n"
+        "import rag_checks\n"
+        "row = {'question': 'When?', 'answer': 'The 15th.', 'reference': 'The 15th.'}\n"
+        "experiment = rag_checks.evaluate([row], metrics='answer_correctness', progress=True)\n"
+        "print(repr(experiment))\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, env=environ
+    )
+    assert done.stdout.count("answer_correctness") == 1
+    assert "\x1b" not in done.stdout
+    assert "grading" in done.stderr
+    assert "ipywidgets" not in done.stderr
+
+
 # The package
 
 

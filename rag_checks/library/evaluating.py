@@ -254,10 +254,11 @@ def _judge_config(given: JudgeLike) -> OfflineJudge | OpenAIJudge | None:
 
 @contextmanager
 def _bar(total: int, *, shown: bool | None) -> Iterator[Callable[[int, int], None]]:
-    console = Console(file=sys.stderr)
-    if not (console.is_terminal if shown is None else shown):
+    if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _done, _total: None
         return
+    # rich's own way into notebooks needs ipywidgets; a line that overwrites itself does not.
+    console = Console(file=sys.stderr, force_jupyter=False, force_terminal=True)
     columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)

@@ -89,7 +89,17 @@ def as_text(heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence
     for row in rows:
         table.add_row(*row)
     out = StringIO()
-    console = Console(file=out, width=_WIDTH, markup=False, highlight=False, emoji=False)
+    # In a notebook rich would show the table beside the cell's own output and leave this text empty; with
+    # FORCE_COLOR set, as notebooks and CI servers do, the text would hold escapes.
+    console = Console(
+        file=out,
+        width=_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        force_jupyter=False,
+        force_terminal=False,
+    )
     console.print(table)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join([*lines, *notes])
