@@ -5,8 +5,8 @@ import re
 import sys
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -118,17 +118,11 @@ async def aevaluate(
     bot = None
     if target is not None:
         bot = Target(target, rows, timeout_s=timeout_s, concurrency=concurrency)
-    memory = _Memory()
     run_id = f"{name}-{uuid.uuid4().hex[:12]}"
     started = datetime.now(UTC)
-    paid = isinstance(config, OpenAIJudge)
-    with opened_store(store, needed=paid) as cache, _bar(len(rows), shown=progress) as told:
-        grader = (
-            cast("Judge", judge)
-            if config is None
-            else open_judge(config, cache=cache.reply_cache() if cache else None)
-        )
-        try:
+    memory = _Memory()
+    async with _opened_judge(judge, config, store) as grader:
+        with _bar(len(rows), shown=progress) as told:
             outcome = await grade(
                 run_id,
                 [row.case for row in rows],
@@ -137,15 +131,10 @@ async def aevaluate(
                 bot=bot,
                 sink=memory,
                 scored={},
-                concurrency=max(concurrency, config.concurrency)
-                if isinstance(config, OpenAIJudge)
-                else concurrency,
+                concurrency=max(concurrency, getattr(config, "concurrency", 1)),
                 deadline_s=_DAY_S,
                 progress=told,
             )
-        finally:
-            if config is not None:
-                await grader.close()
     if outcome.error is not None:
         if not any(score.status is ScoreStatus.OK and score.judge for score in memory.scores.values()):
             raise outcome.error
@@ -158,6 +147,22 @@ async def aevaluate(
         created_at=started,
         problem=outcome.problem,
     )
+
+
+@asynccontextmanager
+async def _opened_judge(
+    given: JudgeLike, config: OfflineJudge | OpenAIJudge | None, store: StoreLike
+) -> AsyncIterator[Judge]:
+    """The judge, with a cache when it is paid; one that was handed over open stays open."""
+    if config is None:
+        yield cast("Judge", given)
+        return
+    with opened_store(store, needed=isinstance(config, OpenAIJudge)) as cache:
+        judge = open_judge(config, cache=cache.reply_cache() if cache else None)
+        try:
+            yield judge
+        finally:
+            await judge.close()
 
 
 class _Memory:
