@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -70,10 +70,26 @@ class Statement(NamedTuple):
     contradicted: bool = False
 
 
-def stated(
-    question: str, reference: str, answer: str, claims: Sequence[str], language: Language
-) -> Statement:
-    """Is a reference claim stated by an answer?"""
+class Sides(NamedTuple):
+    """An answer and a reference to one question: their texts and their claims."""
+
+    question: str
+    answer: str
+    answer_claims: tuple[str, ...]
+    reference: str
+    reference_claims: tuple[str, ...]
+    language: Language
+
+
+def stated(sides: Sides, claim: str) -> Finding:
+    """Is a claim of the reference stated by the answer?"""
+    statement = _statement(sides, claim)
+    return statement.holds, statement.reason
+
+
+@lru_cache(maxsize=1024)
+def _statement(sides: Sides, reference: str) -> Statement:
+    question, answer, claims, language = sides.question, sides.answer, sides.answer_claims, sides.language
     if not claims:
         return Statement(False, say(language, "the answer states nothing", "回答没有陈述任何事实"), "")
     form = closest_alias(reference, question, answer)
@@ -121,43 +137,24 @@ def _left_out(reference: str, answer: str, question: str) -> str | None:
     return None
 
 
-def compare(
-    question: str,
-    answer: tuple[str, Sequence[str]],
-    reference: tuple[str, Sequence[str]],
-    language: Language,
-) -> tuple[list[Finding], list[Finding]]:
-    """Verdicts on the answer's claims (supported?) and on the reference's (stated by the answer?).
+def supported(sides: Sides, claim: str) -> Finding:
+    """Does the reference support a claim of the answer?
 
-    Answer and reference are given as their text and their claims. A claim that only adds detail counts
-    as supported when the answer states the whole reference and the claim does not contradict it: people
-    call such answers right, and no string tells whether the detail is true.
+    A claim that only adds detail counts as supported when the answer states the whole reference and the
+    claim does not contradict it: people call such answers right, and no string tells whether the detail
+    is true.
     """
-    (answer_text, answer_claims), (reference_text, reference_claims) = answer, reference
-    statements = [stated(question, one, answer_text, answer_claims, language) for one in reference_claims]
-    complete = bool(statements) and all(one.holds for one in statements)
-    supported: list[Finding] = []
-    for claim in answer_claims:
-        resting = [one for one in statements if one.claim == claim]
-        against = next((one.reason for one in resting if one.contradicted), None)
-        if any(one.holds for one in resting):
-            supported.append((True, say(language, "says what the reference says", "与参考答案一致")))
-        elif complete:
-            supported.append(
-                (
-                    True,
-                    say(
-                        language,
-                        "adds detail, does not contradict the reference",
-                        "补充细节，与参考答案不矛盾",
-                    ),
-                )
-            )
-        elif against:
-            supported.append((False, against))
-        else:
-            supported.append(_within(question, claim, reference_text, language))
-    return supported, [(one.holds, one.reason) for one in statements]
+    statements = [_statement(sides, one) for one in sides.reference_claims]
+    resting = [one for one in statements if one.claim == claim]
+    if any(one.holds for one in resting):
+        return True, say(sides.language, "says what the reference says", "与参考答案一致")
+    if statements and all(one.holds for one in statements):
+        reason = "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾"
+        return True, say(sides.language, *reason)
+    against = next((one.reason for one in resting if one.contradicted), None)
+    if against:
+        return False, against
+    return _within(sides.question, claim, sides.reference, sides.language)
 
 
 def _within(question: str, claim: str, reference: str, language: Language) -> Finding:
