@@ -12,6 +12,7 @@ from functools import lru_cache
 from rag_checks.judge.offline_claims import factual_sentences, noncommittal
 from rag_checks.judge.offline_numbers import Quantity
 from rag_checks.judge.offline_text import Text, analyse, is_generic
+from rag_checks.text import language_of
 
 FEATURES = (
     "contained",  # the reference stands word for word in the answer
@@ -46,7 +47,6 @@ _SENTENCES = re.compile(r"[a-z]{3,}[.!?]\s+[A-Z]\w+ \w+ \w+")
 _IN_BRACKETS = re.compile(
     r"\s*\([^()]*\)\s*$"
 )  # the kind of thing, as encyclopedias name pages: Turner (painter)
-_HAN = re.compile(r"[㐀-鿿]")
 _MAX_ALIASES = 200
 
 
@@ -54,11 +54,11 @@ _MAX_ALIASES = 200
 def aliases(reference: str) -> tuple[str, ...]:
     """Accepted forms of a reference: itself, or its parts when it is a list `A/B/C` of aliases.
 
-    Only short Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户)
-    are not lists.
+    Only Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户) are not
+    lists. A Latin list may hold names in other scripts (Tokyo/東京).
     """
     plain = _IN_BRACKETS.sub("", reference).strip() or reference
-    if "/" not in plain or "://" in plain or _HAN.search(plain) or _SENTENCES.search(plain):
+    if "/" not in plain or "://" in plain or language_of(plain) == "zh" or _SENTENCES.search(plain):
         return (plain,)
     parts = [_IN_BRACKETS.sub("", part).strip() or part for part in reference.split("/")]
     if all(part.isdigit() and len(part) <= 2 for part in parts):  # noqa: PLR2004 - 24/7 and 1/2

@@ -16,8 +16,8 @@ _ZH_FUNCTION = lexicon.words("chinese_function")
 _GENERIC = lexicon.words("generic")
 _SYNONYMS = {word: line.split()[0] for line in lexicon.rows("words", "synonyms") for word in line.split()}
 _COMMON_FORMS = frozenset(_SYNONYMS.values())
-_SAME_TIMES = dict(lexicon.rows("words", "same_time"))
-_SAME_TIME = re.compile("|".join(_SAME_TIMES))
+_SAME_PHRASES = [(re.compile(one), other) for one, other in lexicon.rows("words", "same_phrase")]
+_SAME_PHRASE = re.compile("|".join(one for one, _ in lexicon.rows("words", "same_phrase")))
 
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'-][a-z0-9]+)*")
 _LATIN_WORD = re.compile(r"[a-z0-9]+(?:[.'][a-z0-9]+)*")
@@ -39,6 +39,8 @@ _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 
 # A capital at the start of a sentence or a quotation says nothing.
 _EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
+_GLUED = re.compile(r"\b[A-Za-z]*[a-z](?:[A-Z][a-z]|\d)[A-Za-z0-9]*")
+_GLUED_PARTS = re.compile(r"[A-Z]?[a-z]+")
 _PERSON_TAGS = frozenset({"nr", "nrfg"})
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 
@@ -75,7 +77,10 @@ def fold(text: str) -> str:
         text = "".join(
             char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
         )
-    return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
+    if _SAME_PHRASE.search(text):
+        for phrase, common in _SAME_PHRASES:
+            text = phrase.sub(common, text)
+    return arabic(text)
 
 
 class Text:
@@ -139,6 +144,15 @@ class Text:
         return frozenset(self.words)
 
     @cached_property
+    def _glued(self) -> frozenset[str]:
+        """Parts of words that ran together when marks and blanks were lost: "set inNew York12"."""
+        return frozenset(
+            _english_word(part.casefold())
+            for glued in _GLUED.findall(self.raw)
+            for part in _GLUED_PARTS.findall(glued)
+        )
+
+    @cached_property
     def _by_initial(self) -> dict[str, list[str]]:
         index: dict[str, list[str]] = {}
         for word in self.content:
@@ -170,8 +184,10 @@ class Text:
 
     @cached_property
     def capitalised(self) -> tuple[str, ...]:
-        """English words with a capital inside a sentence, case-folded."""
-        return tuple(dict.fromkeys(word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw)))
+        """English words with a capital inside a sentence, case-folded; not those of a unified phrase."""
+        found = (word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw))
+        known = (part for word in found if word in self.folded for part in word.split("-"))
+        return tuple(dict.fromkeys(filter(None, (part.replace("'", "") for part in known))))
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -244,7 +260,7 @@ class Text:
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]
             return sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
-        if word in self._word_set:
+        if word in self._word_set or (len(word) >= 3 and word in self._glued):  # noqa: PLR2004
             return 1.0
         if len(word) < 4:  # noqa: PLR2004 - short words are too alike
             return 0.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rag_checks.judge.offline_claims import clauses
 from rag_checks.judge.offline_contradiction import contradiction, is_polar, say
 from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, core, features, recall
-from rag_checks.judge.offline_text import analyse
+from rag_checks.judge.offline_text import Text, analyse
 from rag_checks.records import Language
 
 Finding = tuple[bool, str]
@@ -23,7 +23,13 @@ Finding = tuple[bool, str]
 _ABOUT = 0.34  # a third of its words: a text touches a matter
 _WITHIN = 0.6  # of its words: a claim is taken from a text
 _REPEATS = 0.7  # of its words in the question: a reference adds nothing but yes or no
-_LIST = re.compile(r"[、和及与或]|以及|或者")
+_HALF = 0.5  # of the reference: an answer that leaves out so much is wrong, not partly right
+_LIST_ZH = re.compile(r"、|(?:以及|和|及|与|并且|并)(?=[㐀-鿿a-z0-9])")
+# A list in English has an "and": Munich, Bavaria is one place, said twice. In a bare name it is part of the
+# name (Gary Lewis & the Playboys).
+_AND = re.compile(r",?\s+(?:and|&|plus)\s+")
+_NAME_WORDS = 6
+_COMMA = re.compile(r",\s+|,?\s+(?:and|&|plus)\s+")
 
 
 class Model(NamedTuple):
@@ -62,12 +68,15 @@ def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
 
 
 class Statement(NamedTuple):
-    """Is a reference claim stated, why, by which answer claim ("" for none), or spoken against by it?"""
+    """Is a reference claim stated, why, by which answer claim ("" for none)?
+
+    `rejects`: that answer claim is wrong with it, as it speaks against the reference or is too small a part.
+    """
 
     holds: bool
     reason: str
     claim: str
-    contradicted: bool = False
+    rejects: bool = False
 
 
 class Sides(NamedTuple):
@@ -98,14 +107,15 @@ def _statement(sides: Sides, reference: str) -> Statement:
     for part in clauses(form):
         against = contradiction(part, nearest(part, said, question), answer, question, language)
         if against:
-            return Statement(False, against, best, contradicted=True)
+            return Statement(False, against, best, rejects=True)
     if _settled_by_polarity(question, form, best):
         return Statement(
             True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best
         )
-    missing = _left_out(form, answer, question)
+    missing, share = _left_out(form, answer, question)
     if missing:
-        return Statement(False, say(language, f"leaves out: {missing}", f"遗漏：{missing}"), best)
+        left = say(language, f"leaves out: {missing}", f"遗漏：{missing}")
+        return Statement(False, left, best, rejects=share >= _HALF)
     chance = model().probability(features(question, form, answer))
     holds = chance >= model().threshold
     return Statement(holds, say(language, f"string match {chance:.2f}", f"字面匹配度 {chance:.2f}"), best)
@@ -120,21 +130,45 @@ def _settled_by_polarity(question: str, reference: str, claim: str) -> bool:
     return not adds and (said.is_short_reply or recall(wanted.content, (), said) >= _ABOUT)
 
 
-def _left_out(reference: str, answer: str, question: str) -> str | None:
-    """The first clause, or item of a list (A、B和C), that the answer does not touch."""
+def _left_out(reference: str, answer: str, question: str) -> tuple[str | None, float]:
+    """The first part of the reference that the answer does not touch, and the share of all parts, 0..1.
+
+    Parts are clauses and the items of lists (A、B和C; A, B and C). What holds nothing but words of the
+    question cannot be missed.
+    """
     whole, asked = analyse(answer), analyse(question)
+    first, missing, total = None, 0.0, 0
     parts = clauses(reference)
-    for part in parts if len(parts) > 1 else ():
-        wanted = analyse(part)
-        if recall(core(wanted, asked), wanted.quantities, whole) < _ABOUT:
-            return part
     for part in parts:
-        items = [item for item in _LIST.split(part) if item]
-        for item in items if len(items) > 1 and "、" in part else ():
-            wanted = analyse(item)
-            if recall(core(wanted, asked)[-1:], wanted.quantities, whole) < _ABOUT:
-                return item
-    return None
+        items = [item for item in _items(analyse(part)) if _adds(item, asked)]
+        told = [_touched(item, whole, asked) for item in items]
+        if len(items) < 2:  # noqa: PLR2004 - no list
+            items = [part] if len(parts) > 1 and _adds(part, asked) else []
+            told = [_touched(part, whole, asked)] if items else []
+        if not items:
+            continue
+        total += 1
+        missing += told.count(False) / len(told)
+        if first is None and not all(told):
+            first = items[told.index(False)]
+    return first, missing / total if total else 0.0
+
+
+def _items(part: Text) -> list[str]:
+    if not _AND.search(part.folded):
+        return _LIST_ZH.split(part.folded)
+    return _COMMA.split(part.folded) if len(part.words) > _NAME_WORDS else [part.folded]
+
+
+def _adds(part: str, asked: Text) -> bool:
+    wanted = analyse(part)
+    return bool(wanted.quantities) or any(word not in asked.content_set for word in wanted.content)
+
+
+def _touched(part: str, answer: Text, asked: Text) -> bool:
+    wanted = analyse(part)
+    new = [word for word in core(wanted, asked) if word not in asked.content_set]
+    return recall(new, wanted.quantities, answer) >= _ABOUT
 
 
 def supported(sides: Sides, claim: str) -> Finding:
@@ -151,7 +185,7 @@ def supported(sides: Sides, claim: str) -> Finding:
     if statements and all(one.holds for one in statements):
         reason = "adds detail, does not contradict the reference", "补充细节，与参考答案不矛盾"
         return True, say(sides.language, *reason)
-    against = next((one.reason for one in resting if one.contradicted), None)
+    against = next((one.reason for one in resting if one.rejects), None)
     if against:
         return False, against
     return _within(sides.question, claim, sides.reference, sides.language)
