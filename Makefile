@@ -65,6 +65,17 @@ check: $(INSTALLED) ## linters, types, layers
 bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
 	@$(BIN)/python bench/run.py
 
+JUDGE ?= offline
+SETS ?=
+.PHONY: judge-agreement
+judge-agreement: $(INSTALLED) ## agreement with people's labels; JUDGE=offline, a model or a monitor file; SETS="name=file …"
+	@env -u RAG_CHECKS_MONITORS $(BIN)/python scripts/judge_agreement.py --judge $(JUDGE) $(SETS)
+
+.PHONY: judge-train
+judge-train: $(INSTALLED) ## refit the offline judge: TRAIN=labelled.jsonl; SETS="name=file …" are measured, not fitted
+	@test -n "$(TRAIN)" || { echo "say which file: make judge-train TRAIN=evouna_train_6000.jsonl (docs/data.md)"; exit 2; }
+	@$(BIN)/python -m rag_checks.judge.offline_train $(TRAIN) $(addprefix --measure ,$(SETS))
+
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_checks.judge import offline_verdicts
-from rag_checks.judge.agreement import agreement
+from rag_checks.judge.agreement import cohens_kappa
 from rag_checks.judge.labelled import Methods, Row, judged, lines, measure, plain_methods, read_rows
 from rag_checks.judge.offline import OfflineJudge
 from rag_checks.judge.offline_features import FEATURES, closest_alias, features
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 HERE = Path(__file__).parent
-MODEL_VERSION = "1"
+MODEL_VERSION = "2"
 _RIDGE = 1.0
 _FOLDS = 5
 _LONG, _SENTENCE = 6, 25
@@ -79,7 +79,7 @@ def with_sentences(rows: Sequence[Row]) -> list[Row]:
 def train(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The model file's content, and the agreement of its verdicts in cross-validation by question.
 
-    The threshold is the one with the best kappa in cross-validation.
+    The threshold is the one with the best kappa in cross-validation, over short and sentence references.
     """
     import numpy as np  # noqa: PLC0415 - needed to train, never to judge
 
@@ -94,8 +94,7 @@ def train(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         chances[folds == fold] = 1 / (1 + np.exp(-np.c_[matrix, np.ones(len(rows))][folds == fold] @ weights))
 
     def kappa(threshold: float) -> float:
-        pairs = zip(chances.tolist(), (labels > 0).tolist(), strict=True)
-        return agreement(pairs, threshold=threshold).kappa or 0.0
+        return cohens_kappa(zip(chances >= threshold, labels > 0, strict=True)) or 0.0
 
     threshold = max((step / 20 for step in range(6, 15)), key=kappa)
     weights = fit(matrix, labels)
@@ -114,8 +113,8 @@ def train(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         },
     }
     # Moved so that the model's threshold falls on 0.5, where all methods are compared.
-    shifted = [float(chance >= threshold) / 2 + chance / 2 for chance in chances.tolist()[: len(given)]]
-    methods: Methods = {"judge": [*shifted], **plain_methods(given)}
+    moved = [float(chance >= threshold) / 2 + chance / 2 for chance in chances.tolist()[: len(given)]]
+    methods: Methods = {"judge": [*moved], **plain_methods(given)}
     return model, list(lines(f"{path.stem}, cross-validated", "verdict", given, methods))
 
 
