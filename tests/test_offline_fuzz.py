@@ -59,7 +59,7 @@ def assert_judged(question, answer, reference, contexts):
 @example("-", "- a", "(", ["("])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_text_ends_in_a_judge_error(question, answer, reference, contexts):
-    """Empty texts, emoji, surrogates, 20,000 characters, Arabic, code: scored or not applicable, never an error."""
+    """Blanks, emoji, surrogates, 20,000 letters, Arabic, code: scored or not applicable, never an error."""
     assert_judged(question, answer, reference, contexts)
 
 

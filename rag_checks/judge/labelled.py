@@ -1,4 +1,4 @@
-"""Sets of answers that people labelled, and how any judge, and plain string matching, agree with the labels."""
+"""Sets of answers that people labelled, and how any judge, and plain string matching, agree with them."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def read_rows(path: Path) -> list[Row]:
     context it says whether the answer is faithful to it.
 
     Raises:
-        SourceError: the file is missing or empty, a line is no JSON object or lacks question, answer or label.
+        SourceError: no such file, no rows, or a line is no JSON object or lacks question, answer or label.
     """
     if not path.is_file():
         raise SourceError(f"{path}: no such file; give a JSONL file with question, gold, answer and label")

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_checks import text as texts
 from rag_checks.judge import offline_claims, offline_contexts, offline_lexicon, offline_verdicts
@@ -34,12 +34,22 @@ from rag_checks.protocols import (
 )
 from rag_checks.records import JudgeIdentity, Language, Usage
 
+if TYPE_CHECKING:
+    from rag_checks.judge.offline_embeddings import LocalEmbeddings
+
 # Raise it when a change of the code can change a verdict: scores before and after are different series (P4).
 CODE_VERSION = "2"
 
 
 class OfflineJudge:
-    """Implements `protocols.Judge` with strings only; safe to call concurrently; raises no judge error."""
+    """Implements `protocols.Judge` with strings only; safe to call concurrently; raises no judge error.
+
+    Args:
+        embeddings: gives the similarities; None: `lexical_similarity`.
+    """
+
+    def __init__(self, embeddings: "LocalEmbeddings | None" = None) -> None:
+        self._embeddings = embeddings
 
     @cached_property
     def identity(self) -> JudgeIdentity:
@@ -52,6 +62,7 @@ class OfflineJudge:
             requested_model=name,
             returned_model=name,
             prompt_hash=hashlib.sha256(content.encode()).hexdigest()[:16],
+            parameters={"similarity": self._embeddings.name} if self._embeddings else {},
         )
 
     async def ask(self, request: JudgeRequest) -> JudgeReply:
@@ -60,7 +71,9 @@ class OfflineJudge:
         return JudgeReply(output=output, identity=self.identity, usage=Usage())
 
     async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:  # noqa: ARG002 - both languages alike
-        """Lexical similarity of each pair, 0..1, symmetric; see `lexical_similarity`."""
+        """Similarity of each pair, 0..1, symmetric: by embeddings if there are any, else lexical."""
+        if self._embeddings:
+            return await self._embeddings.similarity(pairs)
         return [lexical_similarity(first, second) for first, second in pairs]
 
     async def close(self) -> None:

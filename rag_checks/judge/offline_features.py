@@ -196,6 +196,4 @@ def features(question: str, reference: str, answer: str) -> list[float]:
 
 def _by_length(words: Sequence[str], answer: Text) -> float:
     weights = [min(len(word), _LONG_WORD) for word in words]
-    return sum(
-        weight * answer.has(word) for weight, word in zip(weights, words, strict=True)
-    ) / sum(weights)
+    return sum(weight * answer.has(word) for weight, word in zip(weights, words, strict=True)) / sum(weights)

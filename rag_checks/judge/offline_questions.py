@@ -20,7 +20,7 @@ _TAKEN_UP = 0.7
 
 
 def reconstruct(question: str, claims: Sequence[str]) -> list[str]:
-    """The question the claims would answer, in the words of the user's own; [] without claims, never blank."""
+    """The question the claims would answer, in the user's own words; [] without claims, never blank."""
     if not claims:
         return []
     kept = _kept_of(texts.clean(question), claims)
