@@ -10,7 +10,7 @@ from offline_fixtures import DATA, correctness, rows
 
 from rag_checks.errors import SourceError
 from rag_checks.judge import labelled, offline_text, offline_train
-from rag_checks.judge.agreement import agreement, agreement_table, measured_agreement
+from rag_checks.judge.agreement import agreement, agreement_note, agreement_table, measured_agreement
 from rag_checks.judge.offline_features import FEATURES
 
 
@@ -134,6 +134,14 @@ def test_measured_agreement_names_the_shipped_model():
     assert measured["model_version"] == offline_train.MODEL_VERSION
     assert {line["metric"] for line in measured["sets"]} >= {"verdict", "answer_correctness", "faithfulness"}
     assert {line["language"] for line in measured["sets"]} == {"zh", "en"}
+
+
+@pytest.mark.parametrize(("language", "words"), [("zh", "忠实度"), ("en", "faithfulness")])
+def test_the_note_calls_faithfulness_a_signal(language, words):
+    """What stands in report, terminal and message names what was measured, and that it is a signal only."""
+    note = agreement_note(language)
+    assert words in note
+    assert {"zh": "只是信号", "en": "a signal only"}[language] in note
 
 
 def test_documented_table_is_the_measured_one():

@@ -168,11 +168,12 @@ def agreement_note(language: Language) -> str:
     if language == "zh":
         return (
             f"与标注的一致性 kappa：答案正确性 {people}（EVOUNA-500，人工标注）、"
-            f"{own}（自建中文对照集的保留半）；忠实度 {grounded}（BEGIN，人工标注）；其他指标未测量"
+            f"{own}（自建中文对照集的保留半）；忠实度 {grounded}（BEGIN，人工标注），只是信号；其他指标未测量"
         )
     return (
-        f"kappa with labels: answer correctness {people} (EVOUNA-500, people's), {own} (held-out half of"
-        f" our own Chinese contrast set); faithfulness {grounded} (BEGIN, people's); others not measured"
+        f"kappa with labels: answer correctness {people} (EVOUNA-500, people's), {own} (held-out half of our"
+        f" own Chinese contrast set); faithfulness {grounded} (BEGIN, people's), a signal only; others not"
+        " measured"
     )
 
 
@@ -186,10 +187,8 @@ def agreement_table() -> str:
     for line in measured_agreement()["sets"]:
         if not line["slice"].startswith("kind "):
             rows.setdefault((line["set"], line["metric"], line["slice"]), {})[line["method"]] = line
-    text = [
-        "| set | part | n | offline judge: kappa (95 %) | AUC | AUC of its similarity | gold string | tokens |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    head = "| set | part | n | offline judge: kappa (95 %) | AUC | similarity: AUC | gold string | tokens |"
+    text = [head, "|---|---|---|---|---|---|---|---|"]
     for (name, metric, part), methods in rows.items():
         similar = _figure(methods.get("judge, similarity", {}).get("auc"))
         tokens = methods.get("token recall") or methods["token precision"]
