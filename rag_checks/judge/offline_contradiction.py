@@ -35,7 +35,7 @@ def contradiction(reference: str, claim: str, answer: str, question: str, langua
         return say(language, "gives another number than the reference", "数字或单位与参考答案不一致")
     if near and _denies(wanted, said, asked):
         return say(language, "denies what the reference affirms, or the reverse", "肯定与否定和参考答案相反")
-    if near and opposite(wanted, said):
+    if (near or any(map(said.has_quantity, wanted.quantities))) and opposite(wanted, said):
         return say(
             language,
             "says the opposite of the reference (before/after, free/charged, …)",
@@ -76,7 +76,7 @@ def _other_name(wanted: Text, said: Text, asked: Text) -> bool:
 
 def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | None:
     """A Chinese noun that stands where the reference has another one without a common character."""
-    if not wanted.nouns or not said.nouns:
+    if not wanted.nouns or not said.any_nouns:
         return None
     matcher = SequenceMatcher(None, wanted.words, said.words, autojunk=False)
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
@@ -84,7 +84,7 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
             continue
         gone = [word for word in wanted.words[start:end] if word in wanted.nouns and said.has(word) == 0]
         come = [
-            word for word in said.words[other_start:other_end] if word in said.nouns and wanted.has(word) == 0
+            word for word in said.words[other_start:other_end] if word in said.any_nouns and not wanted.has(word)
         ]
         come = [word for word in come if word not in asked.squeezed]
         if gone and come and not (set("".join(gone)) & set("".join(come)) - _COMMON_ENDINGS):
@@ -115,6 +115,10 @@ def _denies(wanted: Text, said: Text, asked: Text) -> bool:
     """One denies the other; negations of the question itself ("who wrote I can't …") are only repeated."""
     if is_polar(asked.raw):
         return negation_differs(wanted, said)
+    if asked.negations and (
+        (said.affirms and wanted.negations % 2) or (wanted.affirms and said.negations % 2)
+    ):
+        return True
     own, other = max(0, said.negations - asked.negations), max(0, wanted.negations - asked.negations)
     bare = own and not other and recall(wanted.content, (), asked) == 0
     if bare:  # the reference is a name or a phrase: only a negation in front of it denies it

@@ -280,7 +280,7 @@ def _quantity(match: re.Match[str], keep: _Keep) -> str:
 def same(first: Quantity, second: Quantity) -> bool:
     """Equal values in one unit; a number without unit equals the same written number with any unit."""
     if first.unit == second.unit:
-        return abs(first.value - second.value) <= 1e-6 * max(abs(first.value), abs(second.value), 1)
+        return abs(first.value - second.value) <= 1e-9 * max(abs(first.value), abs(second.value), 1)
     return (not first.unit or not second.unit) and first.raw == second.raw
 
 

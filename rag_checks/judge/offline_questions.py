@@ -51,6 +51,11 @@ def _taken_up(word: str, said: Text) -> bool:
     return is_generic(word) or said.has(word) >= _TAKEN_UP
 
 
+def asks_number(question: str) -> bool:
+    """The question asks for a number, a time or an amount."""
+    return bool(_ASKS_NUMBER.search(texts.normalise(question)))
+
+
 def _elliptical(question: str, said: Text) -> bool:
     if said.is_short_reply:
         return True

@@ -26,6 +26,8 @@ _FIRST_HAN = "㐀"
 
 _ZH_NEGATION = lexicon.pattern("polarity", "chinese_negation")
 _EN_NEGATION = lexicon.pattern("polarity", "english_negation")
+_ATTRIBUTE = lexicon.pattern("polarity", "attribute")
+_AFFIRMATION = lexicon.pattern("polarity", "affirmation")
 _ASKING = lexicon.pattern("polarity", "asking")
 _OPPOSITES = tuple(
     (re.compile(one), re.compile(other)) for one, other in lexicon.rows("polarity", "opposites")
@@ -39,6 +41,7 @@ _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 
 # A capital at the start of a sentence or a quotation says nothing.
 _EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
+_PHONE = re.compile(r"(?<![\d-])\d{3,4}([- ])\d{3,4}\1\d{3,4}(?![\d-])")
 _GLUED = re.compile(r"\b[A-Za-z]*[a-z](?:[A-Z][a-z]|\d)[A-Za-z0-9]*")
 _GLUED_PARTS = re.compile(r"[A-Z]?[a-z]+")
 _PERSON_TAGS = frozenset({"nr", "nrfg"})
@@ -80,7 +83,7 @@ def fold(text: str) -> str:
     if _SAME_PHRASE.search(text):
         for phrase, common in _SAME_PHRASES:
             text = phrase.sub(common, text)
-    return arabic(text)
+    return arabic(_PHONE.sub(lambda match: match.group().replace("-", "").replace(" ", ""), text))
 
 
 class Text:
@@ -196,11 +199,16 @@ class Text:
 
     @cached_property
     def nouns(self) -> frozenset[str]:
+        """`any_nouns` without those that only name a kind (department, member)."""
+        return self.any_nouns - _GENERIC
+
+    @cached_property
+    def any_nouns(self) -> frozenset[str]:
         """Chinese content nouns, as the dictionary's tagger sees them."""
         return frozenset(
             _SYNONYMS.get(word, word)
             for word, tag in self._tagged
-            if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION and word not in _GENERIC
+            if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION
         )
 
     @cached_property
@@ -214,10 +222,15 @@ class Text:
     @cached_property
     def negations(self) -> int:
         """How many negating words there are; questions such as 是不是 and an opening "No," do not count."""
-        plain = _ASKING.sub("", self.folded)
+        plain = _ATTRIBUTE.sub("", _ASKING.sub("", self.folded))
         if not self.is_short_reply:
             plain = _OPENING.sub("", plain)
         return len(_ZH_NEGATION.findall(plain)) + len(_EN_NEGATION.findall(plain))
+
+    @cached_property
+    def affirms(self) -> bool:
+        """It says that something can be done, and denies nothing."""
+        return not self.negations and bool(_AFFIRMATION.search(self.folded))
 
     @cached_property
     def is_short_reply(self) -> bool:
@@ -259,7 +272,10 @@ class Text:
             if word in self.squeezed or (word in _COMMON_FORMS and word in self._word_set):
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]
-            return sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
+            share = sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
+            # 生鲜 for 生鲜食品: a compound is shortened to one of its halves.
+            halves = len(word) > 3 and (word[:2] in self.squeezed or word[-2:] in self.squeezed)  # noqa: PLR2004
+            return max(share, 0.5) if halves else share
         if word in self._word_set or (len(word) >= 3 and word in self._glued):  # noqa: PLR2004
             return 1.0
         if len(word) < 4:  # noqa: PLR2004 - short words are too alike

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from rag_checks.judge.offline_claims import clauses
 from rag_checks.judge.offline_contradiction import contradiction, is_polar, say
 from rag_checks.judge.offline_features import FEATURES, aliases, closest_alias, core, features, recall
+from rag_checks.judge.offline_questions import asks_number
 from rag_checks.judge.offline_text import Text, analyse
 from rag_checks.records import Language
 
@@ -112,6 +113,10 @@ def _statement(sides: Sides, reference: str) -> Statement:
         return Statement(
             True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best
         )
+    if _settled_by_numbers(question, form, answer):
+        return Statement(True, say(language, "same numbers as the reference", "数字与参考答案一致"), best)
+    if _lacks_numbers(question, form, answer):
+        return Statement(False, say(language, "gives no such number", "没有给出相应的数字"), best, rejects=True)
     missing, share = _left_out(form, answer, question)
     if missing:
         left = say(language, f"leaves out: {missing}", f"遗漏：{missing}")
@@ -126,8 +131,28 @@ def _settled_by_polarity(question: str, reference: str, claim: str) -> bool:
     if not is_polar(question):
         return False
     asked, wanted, said = analyse(question), analyse(reference), analyse(claim)
+    if said.is_short_reply and len(clauses(reference)) == 1 and not wanted.quantities:
+        return True
     adds = recall(wanted.content, wanted.quantities, asked) < _REPEATS and not wanted.is_short_reply
     return not adds and (said.is_short_reply or recall(wanted.content, (), said) >= _ABOUT)
+
+
+def _settled_by_numbers(question: str, reference: str, answer: str) -> bool:
+    """A question for a number, and the answer has just the numbers of the reference, with their units."""
+    wanted, said = analyse(reference), analyse(answer)
+    if not asks_number(question) or not wanted.quantities or len(clauses(reference)) > 1:
+        return False
+    return all(map(said.has_quantity, wanted.quantities)) and all(map(wanted.has_quantity, said.quantities))
+
+
+def _lacks_numbers(question: str, reference: str, answer: str) -> bool:
+    """A question for a number, the reference has one, and the answer has none of its numbers."""
+    wanted, said = analyse(reference), analyse(answer)
+    return (
+        asks_number(question)
+        and bool(wanted.quantities)
+        and not any(map(said.has_quantity, wanted.quantities))
+    )
 
 
 def _left_out(reference: str, answer: str, question: str) -> tuple[str | None, float]:
@@ -141,7 +166,7 @@ def _left_out(reference: str, answer: str, question: str) -> tuple[str | None, f
     parts = clauses(reference)
     for part in parts:
         items = [item for item in _items(analyse(part)) if _adds(item, asked)]
-        told = [_touched(item, whole, asked) for item in items]
+        told = [_named(item, whole, asked, at, len(items)) for at, item in enumerate(items)]
         if len(items) < 2:  # noqa: PLR2004 - no list
             items = [part] if len(parts) > 1 and _adds(part, asked) else []
             told = [_touched(part, whole, asked)] if items else []
@@ -165,9 +190,21 @@ def _adds(part: str, asked: Text) -> bool:
     return bool(wanted.quantities) or any(word not in asked.content_set for word in wanted.content)
 
 
+def _named(item: str, answer: Text, asked: Text, place: int, count: int) -> bool:
+    """The answer names an item of a list: what stands before the first and after the last is the sentence."""
+    wanted = analyse(item)
+    new = [word for word in core(wanted, asked) if word not in asked.content_set]
+    if count > 1 and place in (0, count - 1):
+        new = new[-1:] if place == 0 else new[:1]
+    return recall(new, wanted.quantities, answer) >= _ABOUT
+
+
 def _touched(part: str, answer: Text, asked: Text) -> bool:
+    """The answer touches a clause: it has a third of its words and numbers, or all of its numbers."""
     wanted = analyse(part)
     new = [word for word in core(wanted, asked) if word not in asked.content_set]
+    if wanted.quantities and all(map(answer.has_quantity, wanted.quantities)):
+        return True
     return recall(new, wanted.quantities, answer) >= _ABOUT
 
 
