@@ -53,7 +53,7 @@ def main() -> int:
         config = judge_config(options.judge)
         who, graded = asyncio.run(grade(config, sets))
     except RagChecksError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False)
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return 2
     found = [line for name, (rows, scores) in graded.items() for line in measure(name, rows, scores)]
     found += together(graded)

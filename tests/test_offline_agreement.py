@@ -66,20 +66,27 @@ def test_agreement_stays_in_range(pairs):
     assert found.auc is None or 0 <= found.auc <= 1
 
 
-def test_the_judge_beats_gold_string_match_and_token_recall():
-    """On the shipped sample of human labels the product's score agrees better than either."""
+def test_the_judge_is_clearly_above_gold_string_match():
+    """On the shipped sample of human labels the product's score agrees better than gold-string match."""
     sample = labelled.read_rows(DATA / "evouna_100.jsonl")
     judged = agreement((correctness(r["question"], r["reference"], r["answer"]), r["label"]) for r in sample)
     plain = agreement((labelled.gold_string(r), r["label"]) for r in sample)
-    recalled = agreement((labelled.token_recall(r), r["label"]) for r in sample)
     assert judged.kappa > plain.kappa + 0.1
-    assert judged.kappa > recalled.kappa
     shipped = next(
         line
         for line in measured_agreement()["sets"]
         if (line["set"], line["slice"], line["method"]) == ("evouna-100", "all", "judge")
     )
     assert judged.kappa == pytest.approx(shipped["kappa"], abs=1e-4)
+
+
+@pytest.mark.parametrize("part", ["all", "answer over 6 tokens"])
+@pytest.mark.parametrize("plain", ["gold string", "token recall"])
+def test_the_judge_is_clearly_ahead_on_a_source_it_was_not_fitted_on(part, plain):
+    """On 6,000 labelled answers, each source judged with weights from the other, the intervals are apart."""
+    measured = {(line["set"], line["slice"], line["method"]): line for line in measured_agreement()["sets"]}
+    own = measured["evouna_train_6000, cross-validated", part, "judge"]
+    assert own["kappa_low"] > measured["evouna_train_6000, cross-validated", part, plain]["kappa_high"]
 
 
 @pytest.mark.parametrize(("name", "least"), [("contrast_zh.jsonl", 0.6), ("contrast_en.jsonl", 0.6)])

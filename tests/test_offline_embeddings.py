@@ -35,7 +35,7 @@ def test_meaning_counts_across_words_and_languages(judge):
 
 def test_similarity_is_symmetric_in_range_and_takes_any_text(judge):
     """0..1, the same both ways, 1 for a text and itself, 0 for a blank one; no text fails."""
-    texts = ["退货运费谁出？", "Who pays?", "🎉", "\ud800", "a" * 5000]
+    texts = ["退货运费谁出？", "Who pays?", "🎉", "\ud800", "a" * 600]
     for one in texts:
         there, back, itself, blank = similarities(
             judge, (one, texts[0]), (texts[0], one), (one, one), (one, " ")

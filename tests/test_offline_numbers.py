@@ -1,8 +1,20 @@
 """Numbers with units, in Chinese and English."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rag_checks.judge.offline_numbers import arabic, chinese_number, rivals, same, take_quantities
+from rag_checks.judge.offline_numbers import (
+    Quantity,
+    arabic,
+    chinese_number,
+    keys,
+    rivals,
+    same,
+    take_quantities,
+    wanted_keys,
+)
+from rag_checks.judge.offline_text import analyse
 from rag_checks.text import normalise
 
 
@@ -74,3 +86,28 @@ def test_words_that_look_like_numbers_are_none(text):
 def test_chinese_numerals(numeral, value):
     """Numerals by place value and digit by digit; 三四 (three or four) is no single number."""
     assert chinese_number(numeral) == value
+
+
+QUANTITY = st.builds(
+    Quantity,
+    st.sampled_from([1.0, 3.0, 3.0000001, 60.0, 180.0, 4008201234.0, 4008201243.0, 1 / 60]),
+    st.sampled_from(["", "minute", "cny"]),
+    st.sampled_from([1.0, 3.0, 60.0, 4008201234.0]),
+).map(lambda one: one if one.unit else one._replace(raw=one.value))  # without a unit nothing is converted
+
+
+@given(QUANTITY, QUANTITY)
+def test_looking_a_quantity_up_is_comparing_it(wanted, own):
+    """The look-up by keys finds exactly what the comparison calls the same."""
+    assert (not set(wanted_keys(wanted)).isdisjoint(keys(own))) == same(wanted, own)
+
+
+def test_telephone_numbers_are_one_number():
+    """Blanks and dashes inside do not matter; one other digit does; years are left alone."""
+    first, second, other = (
+        analyse(text).quantities for text in ("400-820-1234", "4008201234", "400 820 1243")
+    )
+    assert len(first) == len(second) == len(other) == 1
+    assert same(first[0], second[0])
+    assert not same(first[0], other[0])
+    assert len(analyse("1979-1980").quantities) == 2

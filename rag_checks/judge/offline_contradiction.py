@@ -84,7 +84,9 @@ def _swapped_noun(wanted: Text, said: Text, asked: Text) -> tuple[str, str] | No
             continue
         gone = [word for word in wanted.words[start:end] if word in wanted.nouns and said.has(word) == 0]
         come = [
-            word for word in said.words[other_start:other_end] if word in said.any_nouns and not wanted.has(word)
+            word
+            for word in said.words[other_start:other_end]
+            if word in said.any_nouns and not wanted.has(word)
         ]
         come = [word for word in come if word not in asked.squeezed]
         if gone and come and not (set("".join(gone)) & set("".join(come)) - _COMMON_ENDINGS):

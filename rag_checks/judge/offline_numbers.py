@@ -284,6 +284,18 @@ def same(first: Quantity, second: Quantity) -> bool:
     return (not first.unit or not second.unit) and first.raw == second.raw
 
 
+def keys(own: Quantity) -> list[tuple[str, str]]:
+    """What a quantity of a text can be found by, so that `same` need not be asked of each pair."""
+    found = [(own.unit, f"{own.value:.9g}"), ("any", f"{own.raw:.9g}")]
+    return found if own.unit else [*found, ("bare", f"{own.raw:.9g}")]
+
+
+def wanted_keys(quantity: Quantity) -> list[tuple[str, str]]:
+    """What `same` quantities are found by: the same value and unit, or the same digits where one has no unit."""
+    digits = f"{quantity.raw:.9g}"
+    return [(quantity.unit, f"{quantity.value:.9g}"), ("bare" if quantity.unit else "any", digits)]
+
+
 def rivals(first: Quantity, second: Quantity) -> bool:
     """Both could answer one question but differ: same unit (or time against time), another value."""
     if same(first, second):

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from rag_checks import text as texts
 from rag_checks.judge import offline_lexicon as lexicon
-from rag_checks.judge.offline_numbers import Quantity, arabic, rivals, same, take_quantities
+from rag_checks.judge.offline_numbers import Quantity, arabic, keys, rivals, take_quantities, wanted_keys
 
 _EN_FUNCTION = lexicon.words("english_function")
 _ZH_FUNCTION = lexicon.words("chinese_function")
@@ -36,7 +36,8 @@ _ANY_OPPOSITE = re.compile("|".join(side for pair in lexicon.rows("polarity", "o
 _EXCLUSIVE = tuple(tuple(map(re.compile, group)) for group in lexicon.rows("polarity", "exclusive"))
 _ANY_EXCLUSIVE = re.compile("|".join(one for group in lexicon.rows("polarity", "exclusive") for one in group))
 _REPLY = f"(?:{lexicon.alternatives('polarity', 'reply')})"
-_OPENING = re.compile(rf"^\W*(?:抱歉|对不起|sorry)?\W*{_REPLY}[，,。.!！;；]\s*(?=\w)")
+# Bounded, as two unbounded runs side by side cost quadratic time on a page of dashes.
+_OPENING = re.compile(rf"^\W{{0,9}}(?:抱歉|对不起|sorry)?\W{{0,9}}{_REPLY}[，,。.!！;；]\s*(?=\w)")
 _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 
 # A capital at the start of a sentence or a quotation says nothing.
@@ -96,8 +97,12 @@ class Text:
 
     @cached_property
     def quantities(self) -> list[Quantity]:
-        """Numbers with their units, in order."""
-        return self._parts[0]
+        """Numbers with their units, in order, each once."""
+        return list(dict.fromkeys(self._parts[0]))
+
+    @cached_property
+    def _quantity_keys(self) -> frozenset[tuple[str, str]]:
+        return frozenset(key for own in self.quantities for key in keys(own))
 
     @cached_property
     def _parts(self) -> tuple[list[Quantity], str]:
@@ -286,7 +291,7 @@ class Text:
 
     def has_quantity(self, quantity: Quantity) -> bool:
         """An equal quantity is in this text."""
-        return any(same(quantity, own) for own in self.quantities)
+        return not self._quantity_keys.isdisjoint(wanted_keys(quantity))
 
     def rivals_of(self, quantity: Quantity) -> bool:
         """Another value stands where this quantity was expected."""

@@ -77,7 +77,7 @@ def with_sentences(rows: Sequence[Row]) -> list[Row]:
 
 
 def folds_of(rows: Sequence[Row]) -> list[int]:
-    """The fold of each row: its `source`, as questions will come from elsewhere; with one source its question."""
+    """The fold of each row: its `source`, as questions will come from elsewhere; else its question."""
     sources = sorted({row.get("source", "") for row in rows})
     if len(sources) > 1:
         return [sources.index(row.get("source", "")) for row in rows]

@@ -104,19 +104,12 @@ def _statement(sides: Sides, reference: str) -> Statement:
         return Statement(False, say(language, "the answer states nothing", "回答没有陈述任何事实"), "")
     form = closest_alias(reference, question, answer)
     best = nearest(form, claims, question)
-    said = [clause for claim in claims for clause in clauses(claim)]
-    for part in clauses(form):
-        against = contradiction(part, nearest(part, said, question), answer, question, language)
-        if against:
-            return Statement(False, against, best, rejects=True)
-    if _settled_by_polarity(question, form, best):
-        return Statement(
-            True, say(language, "same yes or no as the reference", "是非判断与参考答案一致"), best
-        )
-    if _settled_by_numbers(question, form, answer):
-        return Statement(True, say(language, "same numbers as the reference", "数字与参考答案一致"), best)
-    if _lacks_numbers(question, form, answer):
-        return Statement(False, say(language, "gives no such number", "没有给出相应的数字"), best, rejects=True)
+    against = _against(sides, form)
+    if against:
+        return Statement(False, against, best, rejects=True)
+    agreed = _agreed(sides, form, best)
+    if agreed:
+        return Statement(True, agreed, best)
     missing, share = _left_out(form, answer, question)
     if missing:
         left = say(language, f"leaves out: {missing}", f"遗漏：{missing}")
@@ -124,6 +117,29 @@ def _statement(sides: Sides, reference: str) -> Statement:
     chance = model().probability(features(question, form, answer))
     holds = chance >= model().threshold
     return Statement(holds, say(language, f"string match {chance:.2f}", f"字面匹配度 {chance:.2f}"), best)
+
+
+def _against(sides: Sides, reference: str) -> str | None:
+    """Why the answer cannot be right: a clause contradicts the reference, or the number is not there."""
+    said = [clause for claim in sides.answer_claims for clause in clauses(claim)]
+    for part in clauses(reference):
+        closest = nearest(part, said, sides.question)
+        against = contradiction(part, closest, sides.answer, sides.question, sides.language)
+        if against:
+            return against
+    wanted, whole = analyse(reference).quantities, analyse(sides.answer)
+    if wanted and asks_number(sides.question) and not any(map(whole.has_quantity, wanted)):
+        return say(sides.language, "gives no such number", "没有给出相应的数字")
+    return None
+
+
+def _agreed(sides: Sides, reference: str, claim: str) -> str | None:
+    """Why the answer must be right: the same yes or no, or just the numbers that were asked for."""
+    if _settled_by_polarity(sides.question, reference, claim):
+        return say(sides.language, "same yes or no as the reference", "是非判断与参考答案一致")
+    if _settled_by_numbers(sides.question, reference, sides.answer):
+        return say(sides.language, "same numbers as the reference", "数字与参考答案一致")
+    return None
 
 
 def _settled_by_polarity(question: str, reference: str, claim: str) -> bool:
@@ -143,16 +159,6 @@ def _settled_by_numbers(question: str, reference: str, answer: str) -> bool:
     if not asks_number(question) or not wanted.quantities or len(clauses(reference)) > 1:
         return False
     return all(map(said.has_quantity, wanted.quantities)) and all(map(wanted.has_quantity, said.quantities))
-
-
-def _lacks_numbers(question: str, reference: str, answer: str) -> bool:
-    """A question for a number, the reference has one, and the answer has none of its numbers."""
-    wanted, said = analyse(reference), analyse(answer)
-    return (
-        asks_number(question)
-        and bool(wanted.quantities)
-        and not any(map(said.has_quantity, wanted.quantities))
-    )
 
 
 def _left_out(reference: str, answer: str, question: str) -> tuple[str | None, float]:
