@@ -86,7 +86,20 @@ def test_different_quantities_are_rivals(first, second):
 
 @pytest.mark.parametrize(
     "text",
-    ["上半年", "完成", "成功", "一些建议", "十分重要", "一点建议", "千万不要", "万一", "H1N1", "the one who", "一个问题", "v3.11.2"],
+    [
+        "上半年",
+        "完成",
+        "成功",
+        "一些建议",
+        "十分重要",
+        "一点建议",
+        "千万不要",
+        "万一",
+        "H1N1",
+        "the one who",
+        "一个问题",
+        "v3.11.2",
+    ],
 )
 def test_words_that_look_like_numbers_are_none(text):
     """Idioms, articles and codes hold no quantity."""
@@ -95,7 +108,16 @@ def test_words_that_look_like_numbers_are_none(text):
 
 @pytest.mark.parametrize(
     ("numeral", "value"),
-    [("三十五", 35), ("一万二千", 12000), ("二〇二四", 2024), ("十", 10), ("一亿", 10**8), ("三四", None), ("一百零五", 105), ("一百五", 150)],
+    [
+        ("三十五", 35),
+        ("一万二千", 12000),
+        ("二〇二四", 2024),
+        ("十", 10),
+        ("一亿", 10**8),
+        ("三四", None),
+        ("一百零五", 105),
+        ("一百五", 150),
+    ],
 )
 def test_chinese_numerals(numeral, value):
     """Numerals by place value and digit by digit; 三四 (three or four) is no single number."""

@@ -95,7 +95,8 @@ _EN_UNIT = "|".join(
 # These patterns begin with a digit, so that the regex engine can jump to one; callers look at what precedes.
 _QUANTITY = re.compile(
     rf"\d{{1,15}}(?:\.\d{{1,9}})?(?![a-z]{{0,9}}\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
-    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?:(?<=[一-鿿])|(?![a-z0-9]|\.\d))"
+    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?"
+    r"(?:(?<=[一-鿿])|(?![a-z0-9]|\.\d))"
 )
 _DIGITS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 _RANGE = re.compile(

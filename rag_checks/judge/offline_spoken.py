@@ -13,7 +13,10 @@ _REWRITES: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
         lambda match: f"{match[1]}.5{match[2]}",
     ),
     # 上半年 is a part of the calendar, 大半天 no amount.
-    (re.compile(r"(?<![上下前后大\d])半(个?(?:小时|钟头)|个月|个星期|年|天)"), lambda match: f"0.5{match[1]}"),
+    (
+        re.compile(r"(?<![上下前后大\d])半(个?(?:小时|钟头)|个月|个星期|年|天)"),
+        lambda match: f"0.5{match[1]}",
+    ),
     (
         re.compile(r"(\d{1,2})点([一三13])刻"),
         lambda match: f"{match[1]}点{15 if match[2] in '一1' else 45}分",

@@ -6,6 +6,7 @@ Word lists are in `offline_lexicon.toml`.
 import re
 import unicodedata
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from rag_checks import text as texts
 from rag_checks.judge import offline_lexicon as lexicon
@@ -46,6 +47,8 @@ _PHONE = re.compile(r"(?<![\d-])\d{3,4}([- ])\d{3,4}\1\d{3,4}(?![\d-])")
 _GLUED = re.compile(r"\b[A-Za-z]*[a-z](?:[A-Z][a-z]|\d)[A-Za-z0-9]*")
 _GLUED_PARTS = re.compile(r"[A-Z]?[a-z]+")
 _PERSON_TAGS = frozenset({"nr", "nrfg"})
+_UNIT_ENDINGS = frozenset("部组处科")
+_UNIT_WORDS = _UNIT_ENDINGS | {"中心"}
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 
 
@@ -201,6 +204,17 @@ class Text:
     def people(self) -> frozenset[str]:
         """Chinese personal names, as the dictionary's tagger sees them."""
         return frozenset(word for word, tag in self._tagged if tag in _PERSON_TAGS and len(word) > 1)
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Chinese names of departments and teams: 法务部, 运维组."""
+        found = set()
+        for before, word in pairwise(("", *self.words)):
+            if word in _UNIT_WORDS and len(before) > 1 and before[0] >= _FIRST_HAN:
+                found.add(before + word)
+            elif len(word) > 2 and word[-1] in _UNIT_ENDINGS and word[0] >= _FIRST_HAN:  # noqa: PLR2004
+                found.add(word)
+        return frozenset(found)
 
     @cached_property
     def nouns(self) -> frozenset[str]:

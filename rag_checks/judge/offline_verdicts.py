@@ -122,9 +122,12 @@ def _statement(sides: Sides, reference: str) -> Statement:
 def _against(sides: Sides, reference: str) -> str | None:
     """Why the answer cannot be right: a clause contradicts the reference, or the number is not there."""
     said = [clause for claim in sides.answer_claims for clause in clauses(claim)]
-    for part in clauses(reference):
+    parts = clauses(reference)
+    for part in parts:
         closest = nearest(part, said, sides.question)
-        against = contradiction(part, closest, sides.answer, sides.question, sides.language)
+        against = contradiction(
+            part, closest, sides.answer, sides.question, sides.language, alone=len(parts) == 1
+        )
         if against:
             return against
     wanted, whole = analyse(reference).quantities, analyse(sides.answer)
@@ -201,8 +204,15 @@ def _named(item: str, answer: Text, asked: Text, place: int, count: int) -> bool
     wanted = analyse(item)
     new = [word for word in core(wanted, asked) if word not in asked.content_set]
     if count > 1 and place in (0, count - 1):
-        new = new[-1:] if place == 0 else new[:1]
+        new = new[-1:] if place == 0 else _head(new, wanted)
     return recall(new, wanted.quantities, answer) >= _ABOUT
+
+
+def _head(words: list[str], item: Text) -> list[str]:
+    """The word that an item begins with; after a verb its object (加盖公章: 公章)."""
+    if len(words) > 1 and words[0] not in item.any_nouns and words[1] in item.any_nouns:
+        return words[1:2]
+    return words[:1]
 
 
 def _touched(part: str, answer: Text, asked: Text) -> bool:
