@@ -5,8 +5,8 @@
 An item is one answer judged against its reference: claims of both, verdicts both ways, similarity. Target:
 1,000 a second on one core. All five core metrics with five contexts, through the product's grading, are
 measured as well, without a target. Items are made of the shipped contrast sets, half of them Chinese, with a
-mark in every run of Chinese characters and a number of their own, so that no text and no run was seen before;
-single English words repeat as they do in life. CPU time counts, as other processes lengthen wall time.
+mark in every run of Chinese characters or a code of their own, so that no text and no run was seen before; single
+English words repeat as they do in life. CPU time counts, as other processes lengthen wall time.
 """
 
 import argparse
@@ -46,13 +46,13 @@ def items(count: int) -> list[Row]:
         rows = sets[at % 2]
         row = rows[at // 2 % len(rows)]
         mark = chr(0x4E00 + at % 5000) + chr(0x4E00 + at // 5000)
-        found.append(
-            {
-                field: HAN.sub(lambda run, mark=mark: run[0] + mark, f"{row[field]} {at + 10_000}-{field[0]}")
-                for field in FIELDS
-            }
-        )
+        found.append({field: marked(row[field], mark, at) for field in FIELDS})
     return found
+
+
+def marked(text: str, mark: str, number: int) -> str:
+    """The text with a mark in every run of Chinese characters, or with a code in front."""
+    return HAN.sub(lambda run: run[0] + mark, text) if HAN.search(text) else f"A{number}: {text}"
 
 
 async def judge_answers(judge: OfflineJudge, rows: list[Row]) -> None:

@@ -168,7 +168,7 @@ def test_fit_finds_the_weights_of_a_known_model():
 def test_training_is_repeatable_and_complete(tmp_path):
     """Training on a labelled file gives a weight for each feature, the same ones each time."""
     first, validated = offline_train.train(DATA / "evouna_100.jsonl")
-    for cache in (offline_text.analyse, offline_text._alike, offline_text.stem):
+    for cache in (offline_text._analysed, offline_text._alike, offline_text.stem):
         cache.cache_clear()
     second, _ = offline_train.train(DATA / "evouna_100.jsonl")
     assert first == second

@@ -185,7 +185,7 @@ def lexical_similarity(first: str, second: str) -> float:
         return 1.0
     if not one.squeezed or not two.squeezed:
         return 0.0
-    if offline_claims.noncommittal("", first) != offline_claims.noncommittal("", second):
+    if offline_claims.refuses(first) != offline_claims.refuses(second):
         return 0.0
     all_grams = len(one.grams) + len(two.grams)  # 0 for letters of scripts that are neither words nor numbers
     grams = 2 * len(one.grams & two.grams) / all_grams if all_grams else 0.0

@@ -149,8 +149,7 @@ def arabic(text: str) -> str:
         text = _THOUSANDS.sub("", text)
     if "分之" in text:
         text = _SHARE.sub(_share, text)
-    if any(word in text for word in _EN_SMALL):
-        text = _EN_NUMERAL.sub(_english, text)
+    text = _EN_NUMERAL.sub(_english, text)
     return one_number(text if text.isascii() else _ZH_NUMERAL.sub(_chinese, text))
 
 

@@ -317,9 +317,13 @@ def is_generic(word: str) -> bool:
     return word in _GENERIC or stem(word) in _GENERIC
 
 
-@lru_cache(maxsize=2048)
 def analyse(raw: str) -> Text:
-    """The analysed text; the last 2,048 are kept: an item's tasks share texts, long ones take memory."""
+    """The analysed text, without closing stops, so that a sentence and its claim are analysed once."""
+    return _analysed(raw.rstrip(" \n。.；;"))
+
+
+@lru_cache(maxsize=2048)  # an item's tasks share texts; long ones take memory
+def _analysed(raw: str) -> Text:
     return Text(raw)
 
 

@@ -57,6 +57,8 @@ def model() -> Model:
 
 def nearest(reference: str, candidates: Sequence[str], question: str) -> str:
     """The candidate that shares most with a reference: words first, then numbers."""
+    if len(candidates) == 1:
+        return candidates[0]
     wanted, asked = analyse(reference), analyse(question)
     kernel = core(wanted, asked)
 
