@@ -5,8 +5,8 @@
 An item is one answer judged against its reference: claims of both, verdicts both ways, similarity. Target:
 1,000 a second on one core. All five core metrics with five contexts, through the product's grading, are
 measured as well, without a target. Items are made of the shipped contrast sets, half of them Chinese, with a
-mark in every run of Chinese characters or a code of their own, so that no text and no run was seen before; single
-English words repeat as they do in life. CPU time counts, as other processes lengthen wall time.
+mark in every run of Chinese characters or a code of their own, so that no text and no run was seen before;
+single English words repeat as they do in life. CPU time counts, as other processes lengthen wall time.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from offline_fixtures import DATA, correctness, rows
 
 from rag_checks.errors import SourceError
-from rag_checks.judge import labelled, offline_text, offline_train
+from rag_checks.judge import labelled, offline_text, offline_train, offline_words
 from rag_checks.judge.agreement import agreement, agreement_note, agreement_table, measured_agreement
 from rag_checks.judge.offline_features import FEATURES
 
@@ -168,7 +168,7 @@ def test_fit_finds_the_weights_of_a_known_model():
 def test_training_is_repeatable_and_complete(tmp_path):
     """Training on a labelled file gives a weight for each feature, the same ones each time."""
     first, validated = offline_train.train(DATA / "evouna_100.jsonl")
-    for cache in (offline_text._analysed, offline_text._alike, offline_text.stem):
+    for cache in (offline_text._analysed, offline_words.alike, offline_words.stem):
         cache.cache_clear()
     second, _ = offline_train.train(DATA / "evouna_100.jsonl")
     assert first == second

@@ -9,7 +9,8 @@ from itertools import takewhile
 from rag_checks import text as texts
 from rag_checks.judge import offline_lexicon as lexicon
 from rag_checks.judge.offline_features import negation_differs, opposite, recall
-from rag_checks.judge.offline_text import Text, analyse, stem
+from rag_checks.judge.offline_text import Text, analyse
+from rag_checks.judge.offline_words import stem
 from rag_checks.records import Language
 
 _SAME_MATTER = 0.5  # share of the reference's words from which two clauses speak of one matter

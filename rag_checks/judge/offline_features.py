@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from rag_checks.judge.offline_claims import factual_sentences, noncommittal
 from rag_checks.judge.offline_numbers import Quantity
-from rag_checks.judge.offline_text import Text, analyse, is_generic, stem
+from rag_checks.judge.offline_text import Text, analyse, is_generic
+from rag_checks.judge.offline_words import stem
 from rag_checks.text import language_of
 
 FEATURES = (

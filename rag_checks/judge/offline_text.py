@@ -4,21 +4,16 @@ Word lists are in `offline_lexicon.toml`.
 """
 
 import re
-import unicodedata
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from rag_checks import text as texts
 from rag_checks.judge import offline_lexicon as lexicon
-from rag_checks.judge.offline_numbers import Quantity, arabic, keys, rivals, take_quantities, wanted_keys
+from rag_checks.judge.offline_numbers import Quantity, keys, rivals, take_quantities, wanted_keys
+from rag_checks.judge.offline_words import ENGLISH_FUNCTION, SYNONYMS, alike, cut, english_word, fold, stem
 
-_EN_FUNCTION = lexicon.words("english_function")
 _ZH_FUNCTION = lexicon.words("chinese_function")
 _GENERIC = lexicon.words("generic")
-_SYNONYMS = {word: line.split()[0] for line in lexicon.rows("words", "synonyms") for word in line.split()}
-_COMMON_FORMS = frozenset(_SYNONYMS.values())
-_SAME_PHRASES = [(re.compile(one), other) for one, other in lexicon.rows("words", "same_phrase")]
-_SAME_PHRASE = re.compile("|".join(one for one, _ in lexicon.rows("words", "same_phrase")))
+_COMMON_FORMS = frozenset(SYNONYMS.values())
 
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'-][a-z0-9]+)*")
 _LATIN_WORD = re.compile(r"[a-z0-9]+(?:[.'][a-z0-9]+)*")
@@ -43,51 +38,12 @@ _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 
 # A capital at the start of a sentence or a quotation says nothing.
 _EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
-_PHONE = re.compile(r"(?<![\d-])\d{3,4}([- ])\d{3,4}\1\d{3,4}(?![\d-])")
 _GLUED = re.compile(r"\b[A-Za-z]*[a-z](?:[A-Z][a-z]|\d)[A-Za-z0-9]*")
 _GLUED_PARTS = re.compile(r"[A-Z]?[a-z]+")
 _PERSON_TAGS = frozenset({"nr", "nrfg"})
 _UNIT_ENDINGS = frozenset("部组处科")
 _UNIT_WORDS = _UNIT_ENDINGS | {"中心"}
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
-
-
-@lru_cache(maxsize=65536)
-def _cut(run: str) -> tuple[str, ...]:
-    return tuple(texts.tokens(run))
-
-
-@lru_cache(maxsize=65536)
-def _english_word(word: str) -> str:
-    """A word as it is compared: a synonym's common form, or without dots, apostrophes and endings."""
-    word = word.removesuffix("'s")
-    plain = _SYNONYMS.get(word) or word.replace(".", "").replace("'", "")
-    return plain if plain in _EN_FUNCTION else stem(plain)
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """A light English stem: plural, -ing, -ed and -ly endings cut, so that inflections meet."""
-    if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - shorter words are other words
-        return word[:-3] + "y"
-    for ending, shortest in (("ing", 6), ("ed", 5), ("ly", 6), ("es", 5), ("s", 4)):
-        if word.endswith(ending) and len(word) >= shortest and not word.endswith(("ss", "us", "is")):
-            word = word[: -len(ending)]
-            break
-    return word[:-1] if len(word) > 4 and word.endswith("e") else word  # noqa: PLR2004
-
-
-def fold(text: str) -> str:
-    """Normalised text with digits for number words and Latin letters without accents."""
-    text = texts.normalise(text)
-    if not text.isascii() and not _HAN.search(text):
-        text = "".join(
-            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
-        )
-    if _SAME_PHRASE.search(text):
-        for phrase, common in _SAME_PHRASES:
-            text = phrase.sub(common, text)
-    return arabic(_PHONE.sub(lambda match: match.group().replace("-", "").replace(" ", ""), text))
 
 
 class Text:
@@ -121,13 +77,13 @@ class Text:
         """All words in order, without quantities; English stemmed, a few synonyms unified."""
         wordy = self._parts[1]
         if wordy.isascii():
-            return tuple(_english_word(word) for word in _LATIN_WORD.findall(wordy))
+            return tuple(english_word(word) for word in _LATIN_WORD.findall(wordy))
         found: list[str] = []
         for run in _WORD.findall(wordy):
             if _HAN.match(run):
-                found.extend(_SYNONYMS.get(word, word) for word in _cut(run))
+                found.extend(SYNONYMS.get(word, word) for word in cut(run))
             else:
-                found.extend(_english_word(part) for part in run.split("-") if part)
+                found.extend(english_word(part) for part in run.split("-") if part)
         return tuple(found)
 
     @cached_property
@@ -135,7 +91,7 @@ class Text:
         """Different content words in order; all words when nothing but function words is there."""
         kept = tuple(
             dict.fromkeys(
-                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
+                word for word in self.words if word not in ENGLISH_FUNCTION and word not in _ZH_FUNCTION
             )
         )
         return kept or tuple(dict.fromkeys(self.words))
@@ -158,7 +114,7 @@ class Text:
     def _glued(self) -> frozenset[str]:
         """Parts of words that ran together when marks and blanks were lost: "set inNew York12"."""
         return frozenset(
-            _english_word(part.casefold())
+            english_word(part.casefold())
             for glued in _GLUED.findall(self.raw)
             for part in _GLUED_PARTS.findall(glued)
         )
@@ -225,7 +181,7 @@ class Text:
     def any_nouns(self) -> frozenset[str]:
         """Chinese content nouns, as the dictionary's tagger sees them."""
         return frozenset(
-            _SYNONYMS.get(word, word)
+            SYNONYMS.get(word, word)
             for word, tag in self._tagged
             if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION
         )
@@ -301,7 +257,7 @@ class Text:
             return 0.0
         if word.isalpha() and len(word) >= 5 and word in self.squeezed:  # noqa: PLR2004
             return 0.9
-        return max((_alike(word, other) for other in self._by_initial.get(word[0], ())), default=0.0)
+        return max((alike(word, other) for other in self._by_initial.get(word[0], ())), default=0.0)
 
     def has_quantity(self, quantity: Quantity) -> bool:
         """An equal quantity is in this text."""
@@ -325,14 +281,3 @@ def analyse(raw: str) -> Text:
 @lru_cache(maxsize=2048)  # an item's tasks share texts; long ones take memory
 def _analysed(raw: str) -> Text:
     return Text(raw)
-
-
-@lru_cache(maxsize=65536)
-def _alike(first: str, second: str) -> float:
-    """Spelling likeness of two words by letter pairs (Dice), 0 below 0.7."""
-    if abs(len(first) - len(second)) > 2:  # noqa: PLR2004 - another word, not another spelling
-        return 0.0
-    ones = {first[at : at + 2] for at in range(len(first) - 1)}
-    twos = {second[at : at + 2] for at in range(len(second) - 1)}
-    dice = 2 * len(ones & twos) / (len(ones) + len(twos)) if ones and twos else 0.0
-    return dice if dice >= 0.7 else 0.0  # noqa: PLR2004
