@@ -76,6 +76,10 @@ judge-train: $(INSTALLED) ## refit the offline judge: TRAIN=labelled.jsonl; SETS
 	@test -n "$(TRAIN)" || { echo "say which file: make judge-train TRAIN=evouna_train_6000.jsonl (docs/data.md)"; exit 2; }
 	@$(BIN)/python -m rag_checks.judge.offline_train $(TRAIN) $(addprefix --measure ,$(SETS))
 
+.PHONY: bench-verdicts
+bench-verdicts: $(INSTALLED) ## false alarms and detection of the verdicts in simulated worlds; about ten minutes
+	@$(BIN)/python bench/bench_verdicts.py $(ARGS)
+
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \

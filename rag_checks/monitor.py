@@ -126,6 +126,9 @@ class OpenAIJudge(Section):
     deadline_s: float = Field(180, gt=0, description="For one judgement with all retries.")
     retries: int = Field(4, ge=0, le=20)
     concurrency: int = Field(8, ge=1, le=512)
+    prompts: str | None = Field(
+        None, description="Folder of a team's own prompts, relative to the monitor file."
+    )
     extra_headers: dict[str, str] = Field(default_factory=dict)
     extra_body: dict[str, Any] = Field(default_factory=dict)
 
@@ -164,6 +167,15 @@ class Golden(Section):
         None, description="JSONL of items, relative to the monitor file; imported as a version."
     )
     name: str | None = Field(None, description="Default: the monitor's name.")
+
+
+class Canaries(Section):
+    """Frozen answers, judged again every night by a model judge: they tell a judge that moves from a bot."""
+
+    enabled: bool = True
+    path: str | None = Field(
+        None, description="JSONL of your own, relative to the monitor file; left out: those that ship."
+    )
 
 
 class Limits(Section):
@@ -206,7 +218,13 @@ class Alerts(Section):
 
 
 # Where a monitor file names places on disk.
-_PLACES = (("conversations", "path"), ("golden", "path"), ("bot", "options"))
+_PLACES = (
+    ("conversations", "path"),
+    ("golden", "path"),
+    ("canaries", "path"),
+    ("bot", "options"),
+    ("judge", "prompts"),
+)
 
 
 class Monitor(Section):
@@ -228,7 +246,12 @@ class Monitor(Section):
     sample: Sample = Sample()
     golden: Golden = Golden()
     judge: Annotated[OfflineJudge | OpenAIJudge, Field(discriminator="kind")] = OfflineJudge()
+    canaries: Canaries = Canaries()
     metrics: list[str] = Field(default_factory=list, description="Left out: the default ones that apply.")
+    rubrics: list[str] = Field(
+        default_factory=list,
+        description="A team's own rubrics: files or globs, relative to the monitor file.",
+    )
     metric_options: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Options by metric; changed ones are part of its version."
     )
@@ -302,6 +325,7 @@ class Monitor(Section):
         for section, name in _PLACES:
             if said[section] is not None and name in said[section]:
                 said[section][name] = self._relative(said[section][name])
+        said["rubrics"] = self._relative(said["rubrics"])
         return content_hash(said)[:16]
 
     def _relative(self, value: Any) -> Any:

@@ -52,6 +52,7 @@ DEVELOPING = {
     "pytest-xdist": "make test, in two processes",
     "ruff": "make check",
     "types-pyyaml": "make check",
+    "types-croniter": "make check",
 }
 
 

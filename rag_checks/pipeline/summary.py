@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from rag_checks.costs import costs
 from rag_checks.judge.agreement import agreement_note
+from rag_checks.metrics.catalogue import rubric_titles
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.records import GradedCase, Level, RunSummary, Trend, Usage, Verdict
@@ -33,6 +34,8 @@ def summarise(
             told = store.verdict_history(monitor.monitor, until=run.night)
             charted = trends(history, monitor, run.night, told)
     explained = {case_id for finding in findings for case_id in finding.case_ids}
+    spent = [score for case in graded for score in case.scores]
+    graded = [case for case in graded if case.case.source != "canary"]
     summary = RunSummary(
         title=monitor.title or monitor.monitor,
         language=monitor.language,
@@ -40,12 +43,13 @@ def summarise(
         run=run,
         level=worst_level(decided, monitor),
         verdicts=tuple(decided),
+        metric_titles=rubric_titles(monitor),
         findings=tuple(findings),
         expectations=tuple(expectations),
         trends=tuple(charted),
         worst=tuple(_worst(graded, decided, explained)),
-        usage=sum((score.usage for case in graded for score in case.scores), start=Usage()),
-        costs=tuple(costs((score for case in graded for score in case.scores), monitor.prices)),
+        usage=sum((score.usage for score in spent), start=Usage()),
+        costs=tuple(costs(spent, monitor.prices)),
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
         report_url=_report_url(monitor, eval_run_id),
     )
