@@ -29,8 +29,8 @@ def open_judge(
 
     Raises:
         MissingSecret: the endpoint needs a key and none is set.
-        ConfigError: the base URL is not one, a prompt of the team's own cannot be used, or the package with the
-            embeddings is not installed.
+        ConfigError: the base URL is not one, a prompt of the team's own cannot be used, or the package with
+            the embeddings is not installed.
     """
     from rag_checks.judge.offline import OfflineJudge  # noqa: PLC0415 - only a judge that is used is loaded
 

@@ -44,7 +44,7 @@ CODE_VERSION = "2"
 
 
 class OfflineJudge:
-"""Implements `protocols.Judge` with strings only; safe to call concurrently; judges all but rubrics.
+    """Implements `protocols.Judge` with strings only; safe to call concurrently; judges all but rubrics.
 
     Args:
         embeddings: gives the similarities; None: `lexical_similarity`.
