@@ -148,14 +148,17 @@ def _agreed(sides: Sides, reference: str, claim: str) -> str | None:
 
 
 def _settled_by_polarity(question: str, reference: str, claim: str) -> bool:
-    """A yes-or-no question whose reference adds nothing to it: agreeing on yes or no is agreeing."""
-    if not is_polar(question):
+    """A yes-or-no question, a reference of one clause, and an answer that agrees and says nothing else.
+
+    Either it is a mere yes or no, or the reference adds nothing to the question and the answer repeats it.
+    """
+    if not is_polar(question) or len(clauses(reference)) > 1:
         return False
     asked, wanted, said = analyse(question), analyse(reference), analyse(claim)
-    if said.is_short_reply and len(clauses(reference)) == 1 and not wanted.quantities:
+    if said.is_short_reply and not wanted.quantities:
         return True
     adds = recall(wanted.content, wanted.quantities, asked) < _REPEATS and not wanted.is_short_reply
-    return not adds and (said.is_short_reply or recall(wanted.content, (), said) >= _ABOUT)
+    return not adds and (said.is_short_reply or recall(wanted.content, (), said) >= _WITHIN)
 
 
 def _settled_by_numbers(question: str, reference: str, answer: str) -> bool:
