@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_openai import FakeOpenAI
 from offline_fixtures import HashJudge
 
 from rag_checks.errors import JudgeError
@@ -32,10 +33,12 @@ def labelled_file(tmp_path):
     return path
 
 
-def run(*arguments):
+def run(*arguments, **environ):
     """The script in a process of its own."""
     command = [sys.executable, ROOT / "scripts" / "judge_agreement.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRON)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env=ENVIRON | environ
+    )
 
 
 def test_the_script_prints_judge_and_plain_methods_by_length_and_language(labelled_file):
@@ -84,3 +87,21 @@ def test_sets_are_pooled_without_counting_an_answer_twice(labelled_file):
     together, scores = pooled([(rows, {"judge": [1.0, 0.0, 1.0, 0.0]}), (rows[:2], {"judge": [0.5, 0.5]})])
     assert len(together) == len(scores["judge"]) == 4
     assert scores["judge"] == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_a_model_is_measured_once_and_paid_once(labelled_file, tmp_path):
+    """A model at OPENAI_BASE_URL is graded through the same script; a second run asks nothing."""
+    with FakeOpenAI() as endpoint:
+        environ = {
+            "OPENAI_BASE_URL": endpoint.url,
+            "OPENAI_API_KEY": "test",
+            "RAG_CHECKS_HOME": str(tmp_path),
+        }
+        first = run("--judge", "some-model", f"mine={labelled_file}", **environ)
+        assert first.returncode == 0, first.stderr
+        assert "some-model" in first.stdout
+        paid = endpoint.state.calls
+        assert paid > 0
+        second = run("--judge", "some-model", f"mine={labelled_file}", **environ)
+        assert second.stdout == first.stdout
+        assert endpoint.state.calls == paid
