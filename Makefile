@@ -65,6 +65,17 @@ check: $(INSTALLED) ## linters, types, layers
 bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
 	@$(BIN)/python bench/run.py
 
+JUDGE ?= offline
+SETS ?=
+.PHONY: judge-agreement
+judge-agreement: $(INSTALLED) ## agreement with people's labels; JUDGE=offline, a model or a monitor file; SETS="name=file …"
+	@env -u RAG_CHECKS_MONITORS $(BIN)/python scripts/judge_agreement.py --judge $(JUDGE) $(SETS)
+
+.PHONY: judge-train
+judge-train: $(INSTALLED) ## refit the offline judge: TRAIN=labelled.jsonl; SETS="name=file …" are measured, not fitted
+	@test -n "$(TRAIN)" || { echo "say which file: make judge-train TRAIN=evouna_train_6000.jsonl (docs/data.md)"; exit 2; }
+	@$(BIN)/python -m rag_checks.judge.offline_train $(TRAIN) $(addprefix --measure ,$(SETS))
+
 .PHONY: bench-verdicts
 bench-verdicts: $(INSTALLED) ## false alarms and detection of the verdicts in simulated worlds; about ten minutes
 	@$(BIN)/python bench/bench_verdicts.py $(ARGS)

@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 BENCHES = {
     "bench_sampling": ["--n", "100000"],
     "bench_judge": ["--items", "100"],
+    "bench_offline": ["--items", "500"],
     "bench_parse": ["--repeat", "1"],
     "bench_night": ["--history", "3"],
 }
