@@ -62,8 +62,12 @@ check: $(INSTALLED) ## linters, types, layers
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
+bench: $(INSTALLED) ## throughput and cost against the targets and against ragas and DeepEval; some minutes
 	@$(BIN)/python bench/run.py
+
+.PHONY: bench-peers
+bench-peers: $(INSTALLED) ## only ragas and DeepEval on the same work, three times; 7 minutes
+	@$(BIN)/python bench/bench_peers.py --repeats 3 $(ARGS)
 
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
@@ -72,4 +76,4 @@ constraints: ## pin the newest versions that fit together (needs uv); run the te
 
 .PHONY: clean
 clean: ## remove the virtual environment, the Airflow home and the demo's data
-	rm -rf $(VENV) $(AIRFLOW_HOME) $(RAG_CHECKS_HOME) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .bench $(AIRFLOW_HOME) $(RAG_CHECKS_HOME) .pytest_cache .mypy_cache .ruff_cache

@@ -25,6 +25,7 @@ BENCHES = {
     "bench_judge": ["--items", "100"],
     "bench_parse": ["--repeat", "1"],
     "bench_night": ["--history", "3"],
+    "bench_peers": ["--items", "10"],
 }
 
 
