@@ -69,6 +69,10 @@ bench: $(INSTALLED) ## throughput and cost against the targets and against ragas
 bench-peers: $(INSTALLED) ## only ragas and DeepEval on the same work, three times; 7 minutes
 	@$(BIN)/python bench/bench_peers.py --repeats 3 $(ARGS)
 
+.PHONY: smoke-llm
+smoke-llm: $(INSTALLED) ## a real little model grades through the judge client; a minute, 200 MB
+	@$(BIN)/python bench/smoke_llm.py $(ARGS)
+
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \

@@ -1,8 +1,8 @@
 """ragas, as its pages show: the metrics of `ragas.metrics.collections` on one client.
 
-Its `abatch_score` has no limit: 500 calls in flight here, which costs it a third more CPU and gains no
-wall time. So `ascore` is called with as many at once as the other tools have. The faults meet `abatch_score` first,
-as shipped, then the same calls with each failure kept from the others.
+Its `abatch_score` has no limit: 500 calls in flight here, which costs it a third more CPU and gains no wall
+time. So `ascore` is called with as many at once as the other tools have. The faults meet `abatch_score`, as
+shipped, then the same calls with each failure kept from the others.
 """
 
 import asyncio
