@@ -1,7 +1,10 @@
 """What a real small model wrote (SmolLM2-135M under llama.cpp, `make smoke-llm`), and what is made of it.
 
-The texts are the model's own, shortened where it repeats itself.
+The texts in `data/smollm2_replies.json` are the model's own, shortened where it repeats itself.
 """
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -21,74 +24,28 @@ CHECK = JudgeRequest(
     inputs=ZH | CLAIMS | {"contexts": ["主管签字后十天内支付差旅报销。"], "rate_contexts": True},
 )
 
-LOOP = '{\n  "noncommittal":false,\n  "claims":[\n    ' + '"When are travel claims paid?",' * 20
-INVENTED_ID = (
-    '{\n  "answer_claims":[\n    {\n      "id":1,\n      "reason":"差旅报销在十天内付款。",\n'
-    '      "supported":true\n    }'
-    ',\n    {\n      "id":2,\n      "reason":"十天内付款。",\n      "supported":true\n    }\n  ],\n'
-    '  "reference_claims":[\n    {\n      "id":1,\n      "reason":"十天内付款。",\n'
-    '      "supported":true\n    }\n  ]\n}'
-)
-COUNTED_ON = (
-    '{\n  "answer_claims":[\n    {\n      "id":0,"reason":"参考答案写明全额退款.",\n      "supported":true}\n'
-    '    ],"reference_claims":[{\n      "id":2,"reason":"全部退还即全额！",\n      "supported":true}\n    ]\n }'
-)
-ECHO_OF_DATA = (
-    '<data>\n{"question":"差旅报销何时付款？","reference":"十天内付款。","answer":"差旅报销在十天内付款。",'
-    '"answer_claims":{"1":"差旅报销在十天内付款。"},"reference_claims":{"2":"十天内付款。"}}\n</data>'
-)
-ECHO_OF_EXAMPLE = (
-    '<data>\n{"question":"我每年有几天年假？","reference":"每年25天。","contexts":{"1":"全职员工每年享有25天年假。"},'
-    '"answer_claims":{"1":"每年25天。"},"reference_claims":{"2":"请假申诉在门户网站提交。"},'
-    '"rate_contexts":true}\n</data>'
-)
-ECHO_OF_SCHEMA = (
-    '<data>\n{"noncommittal":{"description": "The answer evads or says it does not know.", "type": "boolean"},'
-    ' "claims":{"items": {"type": "string"}, "type": "array"}, "questions":{"items": {"type": "string"},'
-    ' "type": "array"}, "additionalProperties": false}'
-)
+RAW = json.loads((Path(__file__).parent / "data" / "smollm2_replies.json").read_text(encoding="utf-8"))
+FAULTS = {
+    "repeats itself": (ANALYSE, "truncated", "cut off at the token limit"),
+    "answers the question": (ANALYSE, "format", "not a JSON object"),
+    "echoes the schema": (ANALYSE, "format", "claims: Input should be a valid list"),
+    "invents a verdict": (COMPARE, "format", "answer_claims: ids [2] are not among those that were sent"),
+    "counts on from the example": (COMPARE, "format", "answer_claims: ids [1] are missing"),
+    "echoes the data": (COMPARE, "format", "answer_claims: Input should be a valid list"),
+    "echoes the example": (CHECK, "format", "contexts: Input should be a valid list"),
+    "echoes the reference": (REFERENCE, "format", "claims: Field required"),
+}
 
 
-@pytest.mark.parametrize(
-    ("request_", "text", "kind", "told"),
-    [
-        (ANALYSE, LOOP, "truncated", "cut off at the token limit"),
-        (
-            ANALYSE,
-            "The answer is that travel claims are paid within ten days.",
-            "format",
-            "not a JSON object",
-        ),
-        (ANALYSE, ECHO_OF_SCHEMA, "format", "claims: Input should be a valid list"),
-        (COMPARE, INVENTED_ID, "format", "answer_claims: ids [2] are not among those that were sent"),
-        (COMPARE, COUNTED_ON, "format", "answer_claims: ids [1] are missing"),
-        (COMPARE, ECHO_OF_DATA, "format", "answer_claims: Input should be a valid list"),
-        (CHECK, ECHO_OF_EXAMPLE, "format", "contexts: Input should be a valid list"),
-        (
-            REFERENCE,
-            '<data>\n{"question":"差旅报销何时付款？","reference":"十天内付款。"}\n</data>',
-            "format",
-            "claims: Field required",
-        ),
-    ],
-    ids=[
-        "repeats itself up to the limit",
-        "answers the question",
-        "echoes the schema",
-        "invents a verdict",
-        "counts on from the example",
-        "echoes the data",
-        "echoes the prompt's example",
-        "echoes the data of a reference",
-    ],
-)
-def test_what_a_small_model_gets_wrong_is_named_and_never_a_verdict(request_, text, kind, told) -> None:
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_small_model_gets_wrong_is_named_and_never_a_verdict(fault) -> None:
     """Each fault met is an error of its kind, with what a model needs to mend it and with the raw text."""
-    with pytest.raises(JudgeError, match=r".") as caught:
-        read_output(request_, text, truncated=kind == "truncated")
+    request, kind, told = FAULTS[fault]
+    with pytest.raises(JudgeError) as caught:
+        read_output(request, RAW[fault], truncated=kind == "truncated")
     assert caught.value.kind == kind
     assert told in str(caught.value)
-    assert caught.value.raw == text
+    assert caught.value.raw == RAW[fault]
 
 
 @pytest.mark.parametrize(
