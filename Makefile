@@ -73,6 +73,10 @@ bench-peers: $(INSTALLED) ## only ragas and DeepEval on the same work, three tim
 smoke-llm: $(INSTALLED) ## a real little model grades through the judge client; a minute, 200 MB
 	@$(BIN)/python bench/smoke_llm.py $(ARGS)
 
+.PHONY: bench-verdicts
+bench-verdicts: $(INSTALLED) ## false alarms and detection of the verdicts in simulated worlds; about ten minutes
+	@$(BIN)/python bench/bench_verdicts.py $(ARGS)
+
 .PHONY: constraints
 constraints: ## pin the newest versions that fit together (needs uv); run the tests afterwards
 	uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate \

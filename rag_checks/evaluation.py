@@ -53,6 +53,7 @@ async def evaluate(
     scored: Mapping[str, Collection[str]],
     concurrency: int,
     deadline_s: float,
+    occasion: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Outcome:
     """Grade the cases, golden ones first, and hand every result to `sink` as it comes.
@@ -67,6 +68,7 @@ async def evaluate(
         scored: case_id → metrics that are graded already and are left alone.
         concurrency: cases in flight.
         deadline_s: seconds after which no more is waited for; what is done is kept.
+        occasion: tells the judgements of frozen answers apart, e.g. the night as a number: each is new.
         progress: told (cases done, cases in all).
 
     Returns:
@@ -74,7 +76,7 @@ async def evaluate(
         cases that were not graded; nothing is raised so that the caller can decide what to record.
     """
     outcome = Outcome()
-    work = _Work(eval_run_id, metrics, judge, bot, sink, scored, outcome)
+    work = _Work(eval_run_id, metrics, judge, bot, sink, scored, outcome, occasion)
 
     async def worker(queue: Iterator[Case]) -> None:
         for case in queue:
@@ -104,22 +106,27 @@ async def evaluate(
 
 
 def in_order(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Golden cases by id, and production cases so that any beginning holds all strata in proportion.
+    """Golden cases and canaries by id, and production cases so that any beginning holds all strata alike.
 
     Case k of n of a stratum, by the hash of its id, stands at (k + 1/2) / n: when a budget or a deadline cuts
     the list, no stratum is cut more than another.
     """
     by_stratum: dict[str, list[Case]] = {}
     for case in cases:
-        if case.source != "golden":
+        if case.source == "production":
             by_stratum.setdefault(case.stratum, []).append(case)
     places: dict[str, float] = {}
     for group in by_stratum.values():
         group.sort(key=lambda case: content_hash(case.case_id))
         places |= {case.case_id: (place + 0.5) / len(group) for place, case in enumerate(group)}
-    golden = sorted((case for case in cases if case.source == "golden"), key=lambda case: case.case_id)
+    first = sorted((case for case in cases if case.source != "production"), key=lambda case: case.case_id)
     sampled = [case for group in by_stratum.values() for case in group]
-    return golden, sorted(sampled, key=lambda case: (places[case.case_id], case.case_id))
+    return first, sorted(sampled, key=lambda case: (places[case.case_id], case.case_id))
+
+
+def fitting(metrics: Sequence[Metric], case: Case) -> list[Metric]:
+    """The metrics a case is graded with: of a canary only what the judge has a part in."""
+    return [metric for metric in metrics if metric.judged or case.source != "canary"]
 
 
 class _Work:
@@ -134,6 +141,7 @@ class _Work:
         sink: Sink,
         scored: Mapping[str, Collection[str]],
         outcome: Outcome,
+        occasion: int,
     ) -> None:
         self._eval_run_id = eval_run_id
         self._metrics = metrics
@@ -142,6 +150,7 @@ class _Work:
         self._sink = sink
         self._scored = scored
         self._outcome = outcome
+        self._occasion = occasion
         self._bot_streak = 0
         self._judge_streak = 0
         self._judge_answered = False
@@ -149,7 +158,7 @@ class _Work:
 
     async def one(self, case: Case) -> None:
         have = self._scored.get(case.case_id, ())
-        wanted = [metric for metric in self._metrics if metric.name not in have]
+        wanted = [metric for metric in fitting(self._metrics, case) if metric.name not in have]
         if not wanted and case.response is not None:
             self._outcome.skipped += 1
             return
@@ -158,7 +167,8 @@ class _Work:
                 response = await self._ask(case)
                 self._sink.save_response(self._eval_run_id, case.case_id, response)
                 case = case.model_copy(update={"response": response})
-            scores = await grade_case(self._eval_run_id, case, wanted, self._judge)
+            repeat = self._occasion if case.source == "canary" else 0
+            scores = await grade_case(self._eval_run_id, case, wanted, self._judge, repeat=repeat)
             self._sink.save_scores(scores)
         except (PermanentError, TransientError) as error:
             self._outcome.error = self._outcome.error or error

@@ -163,6 +163,15 @@ class Golden(Section):
     name: str | None = Field(None, description="Default: the monitor's name.")
 
 
+class Canaries(Section):
+    """Frozen answers, judged again every night by a model judge: they tell a judge that moves from a bot."""
+
+    enabled: bool = True
+    path: str | None = Field(
+        None, description="JSONL of your own, relative to the monitor file; left out: those that ship."
+    )
+
+
 class Limits(Section):
     """What a target asks; unset parts are not checked."""
 
@@ -203,7 +212,7 @@ class Alerts(Section):
 
 
 # Where a monitor file names places on disk.
-_PLACES = (("conversations", "path"), ("golden", "path"), ("bot", "options"))
+_PLACES = (("conversations", "path"), ("golden", "path"), ("canaries", "path"), ("bot", "options"))
 
 
 class Monitor(Section):
@@ -225,6 +234,7 @@ class Monitor(Section):
     sample: Sample = Sample()
     golden: Golden = Golden()
     judge: Annotated[OfflineJudge | OpenAIJudge, Field(discriminator="kind")] = OfflineJudge()
+    canaries: Canaries = Canaries()
     metrics: list[str] = Field(default_factory=list, description="Left out: the default ones that apply.")
     metric_options: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Options by metric; changed ones are part of its version."

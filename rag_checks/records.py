@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 Language = Literal["zh", "en"]
 Source = Literal["production", "golden"]
+CaseSource = Literal[Source, "canary"]
 Stage = Literal["intent", "rewrite", "retrieval", "generation", "outcome"]
 
 
@@ -134,7 +135,9 @@ class Case(Record):
     """One thing to grade in one run: an item, the bot's response, and how it was sampled."""
 
     case_id: str = Field(description="`{source}:{item_id}`, unique within a run.")
-    source: Source
+    source: CaseSource = Field(
+        description="A canary is a frozen answer that only tells whether the judge moves."
+    )
     item: EvalItem
     response: Response | None = Field(None, description="None: not asked yet.")
     language: Language

@@ -2,7 +2,7 @@
 """Airflow's services for this checkout, on 127.0.0.1 only: started together, ended together.
 
 `airflow standalone` is not used: it serves task logs on all interfaces (ports 8793 and 8794), and leaves its
-services behind when it is terminated. Settings come from the environment (Makefile, airflow-secrets.sh).
+services behind when it is terminated. Settings come from the environment (Makefile, airflow-env.sh).
 """
 
 import fcntl

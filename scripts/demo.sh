@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One night of the demo monitor, through Airflow. Everything shown was computed just now.
 set -euo pipefail
-source scripts/airflow-secrets.sh
+source scripts/airflow-env.sh
 dag=rag_nightly_employee_help
 log=$AIRFLOW_HOME/demo.log
 

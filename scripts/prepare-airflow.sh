@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make the checkout's own Airflow home: metadata database, secrets of this machine, the judge's pool.
 set -euo pipefail
-source scripts/airflow-secrets.sh
+source scripts/airflow-env.sh
 echo "Preparing Airflow …"
 log=$AIRFLOW_HOME/prepare.log
 { airflow db migrate && airflow pools set "$RAG_CHECKS_POOL" 2 "judge calls of RAG Checks"; } >"$log" 2>&1 || {

@@ -9,5 +9,5 @@ export AIRFLOW__API__PORT
 # The store is named by an Airflow connection only: every task has to find it there.
 export AIRFLOW_CONN_RAG_CHECKS_STORE=sqlite:///$folder/of-the-connection.db
 scripts/prepare-airflow.sh
-source scripts/airflow-secrets.sh
+source scripts/airflow-env.sh
 PYTHONPATH=tests:${PYTHONPATH:-} python scripts/smoke_airflow.py "$AIRFLOW_CONN_RAG_CHECKS_STORE"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Airflow on 127.0.0.1 with the demo DAGs: web pages, scheduler, DAG processor, triggerer.
 set -euo pipefail
-source scripts/airflow-secrets.sh
+source scripts/airflow-env.sh
 python -c 'import os, sys; sys.path.insert(0, "scripts")
 from airflow_local import Trouble, check_port
 try: check_port(int(os.environ["AIRFLOW__API__PORT"]))

@@ -84,7 +84,10 @@ def test_cost_is_the_median_over_repeats() -> None:
         "mean_in_flight": 3.4,
         "repeated_prompts": 2,
     }
-    runs = [{"cpu_s": cpu, "wall_s": wall, "server": server} for cpu, wall in ((1, 2), (9, 8), (2, 3))]
+    runs = [
+        {"cpu_s": cpu, "wall_s": wall, "load": 1.0, "server": server}
+        for cpu, wall in ((1, 2), (9, 8), (2, 3))
+    ]
     cost = Cost.of(runs, 10, 5, 0.2)
     assert (cost.chat, cost.embeddings, cost.tokens) == (4, 1, 50)
     assert (cost.cpu_ms, cost.cpu_spread) == (40, (20, 180))

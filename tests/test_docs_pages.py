@@ -83,14 +83,14 @@ def test_exit_codes_levels_and_causes_are_all_explained() -> None:
 
 def test_numbers_of_the_verdict_are_those_of_the_code() -> None:
     """Critical values that are printed are the ones in force."""
-    from rag_checks.verdicts import course, history, shifts  # noqa: PLC0415 - only this test reads them
+    from rag_checks.verdicts import course, history, shifts, standing  # noqa: PLC0415 - only this test reads them
 
     text = TEXT["statistics.md"].replace("−", "-")
     for value in (course.ALL.fail_z, course.CELL.fail_z, course.CELL.watch_z, course.TARGET_FAIL_Z):
         assert f"{value:g}" in text
     assert ", ".join(map(str, course.WINDOWS[:-1])) + f" and {course.WINDOWS[-1]} nights" in text
     assert f"{shifts.NIGHT_EFFECT_FLOOR**0.5:.3f}" in text
-    assert (history.MINIMUM_BASELINE, history.JUDGE_CHANGE_HOLD, course.RECENT) == (3, 2, 3)
+    assert (standing.MINIMUM_BASELINE, history.JUDGE_CHANGE_HOLD, course.RECENT) == (3, 2, 3)
 
 
 def test_every_table_of_the_store_has_its_key_explained() -> None:

@@ -148,7 +148,7 @@ def test_a_json_array_and_a_compressed_file_are_read(tmp_path: Path) -> None:
         ("empty.jsonl", b"", "empty"),
         ("notes.txt", b"just words", "neither JSON Lines"),
         ("noise.jsonl", bytes(range(128, 250)) + b"\n", "not UTF-8"),
-        ("cut.jsonl.gz", gzip.compress(b'{"question": "q", "answer"' * 9)[:-12], "cut"),
+        ("cut.jsonl.gz", gzip.compress(b'{"question": "q", "answer"' * 9, mtime=0)[:-12], "cut"),
         ("array.json", b'[{"question": "q"},', ":1: not JSON"),
         ("lists.json", b"[1, []]", "not a JSON object"),
         ("deep.json", b"[" * 100_000, "nested too deeply"),

@@ -330,7 +330,7 @@ def test_a_repaired_problem_is_forgotten():
     assert set(levels[:10]) == {Level.FAIL}
     assert Level.OK not in levels[10:12]
     assert set(levels[15:]) == {Level.OK}
-    assert "recovering" in only(history, 29).rule
+    assert "recovering" in only(history, 27).rule
 
 
 def test_metric_without_target_is_at_most_watch():

@@ -105,6 +105,7 @@ def make_workspace(
             {"metric": "answer_correctness", "source": "golden", "minimum": 0.6, "minimum_n": 5},
             {"metric": "faithfulness", "minimum": 0.7, "minimum_n": 5},
         ],
+        "canaries": {"enabled": False},
         "alerts": {"channel": "#toy"},
         **(changes or {}),
     }

@@ -33,6 +33,7 @@ class Cost:
         chat, embeddings: calls an item; the one probe of a run is not in it.
         tokens: prompt tokens an item, schemas included.
         cpu_ms: a call, embeddings included.
+        cpu_spread: the least and the most of the repeats.
         walls: seconds, each repeat.
         ideal: calls x latency / calls allowed in flight, seconds.
     """
@@ -47,6 +48,7 @@ class Cost:
     ideal: float
     in_flight: str
     repeated: int
+    load: float
 
     @classmethod
     def of(cls, passes: list[dict[str, Any]], items: int, in_flight: int, latency_s: float) -> "Cost":
@@ -66,6 +68,7 @@ class Cost:
             ideal=(chat + embeddings) * latency_s / in_flight,
             in_flight=f"{server['most_in_flight']} / {server['mean_in_flight']:.0f}",
             repeated=server["repeated_prompts"],
+            load=median(one["load"] for one in passes),
         )
 
     @property
@@ -154,6 +157,7 @@ def _costs(costs: dict[str, Cost], ours: Tool) -> Table:
     row("share of ideal", lambda c: f"{c.ideal / c.wall:.0%}")
     row("in flight, most / mean", lambda c: c.in_flight)
     row("prompts sent again", lambda c: str(c.repeated))
+    row("load average at the start", lambda c: f"{c.load:.1f}")
     return table
 
 

@@ -43,8 +43,11 @@ class Exam:
     the judge answered, for usage, identity and flags; keys are `Metric.reads`.
     """
 
-    def __init__(self, case: Case, judge: Judge, asks: Collection[Ask]) -> None:
-        """`asks`: all that the metrics which apply want; it decides what the context check packs."""
+    def __init__(self, case: Case, judge: Judge, asks: Collection[Ask], *, repeat: int = 0) -> None:
+        """`asks`: all that the metrics which apply want; it decides what the context check packs.
+
+        `repeat`: which of several judgements of the same answer; each is asked for anew.
+        """
         if case.response is None:
             raise ValueError(f"case {case.case_id} has no response to examine")
         self.case = case
@@ -57,6 +60,7 @@ class Exam:
         self.contexts = case.response.retrieved_contexts or ()
         self.replies: dict[str, JudgeReply] = {}
         self._judge = judge
+        self._repeat = repeat
         self._asks = frozenset(asks)
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -119,7 +123,9 @@ class Exam:
     async def _ask(
         self, task: Task, expected: type[OutputT], inputs: dict[str, Any], *, key: str | None = None
     ) -> OutputT:
-        reply = await self._judge.ask(JudgeRequest(task=task, language=self.language, inputs=inputs))
+        reply = await self._judge.ask(
+            JudgeRequest(task=task, language=self.language, inputs=inputs, repeat=self._repeat)
+        )
         self.replies[key or task.value] = reply
         if not isinstance(reply.output, expected):
             raise JudgeError(f"the reply to {task} is a {type(reply.output).__name__}", kind="format")

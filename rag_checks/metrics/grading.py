@@ -19,7 +19,9 @@ _MESSAGE_KEPT = 300
 _Settled = tuple[ScoreStatus, Outcome]
 
 
-async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], judge: Judge) -> list[Score]:
+async def grade_case(
+    eval_run_id: str, case: Case, metrics: Sequence[Metric], judge: Judge, *, repeat: int = 0
+) -> list[Score]:
     """One Score for every metric, in the order given, whatever happens to the judge or the bot.
 
     The judge is asked at most four tasks and one batch of similarities, all shared. The usage of a shared
@@ -30,6 +32,8 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
     0) belongs to the same series, so it carries that of the case's last reply, or of the judge as it stands.
     What was not judged at all (not applicable from the start, bot_error) carries none.
 
+    `repeat` tells judgements of the same answer apart: each number is judged, and kept, on its own.
+
     Raises:
         JudgeFatal: no call can work; calls still in flight are cancelled.
     """
@@ -38,7 +42,7 @@ async def grade_case(eval_run_id: str, case: Case, metrics: Sequence[Metric], ju
     replies: dict[str, JudgeReply] = {}
     graded: list[_Settled] = []
     if applicable:
-        exam = Exam(case, judge, {ask for metric in applicable for ask in metric.asks})
+        exam = Exam(case, judge, {ask for metric in applicable for ask in metric.asks}, repeat=repeat)
         graded = await _grade_all(exam, applicable)
         replies = exam.replies
     usage = _booked(applicable, replies)

@@ -21,10 +21,10 @@ def check(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
             raise RunIncomplete(f"{eval_run_id} has not been evaluated yet")
         history = store.history(monitor.monitor, since=None, until=run.night)
         decided = decide(history, monitor, run.night, expected=_expected(monitor, run))
-        graded = store.graded(eval_run_id)
+        graded = [case for case in store.graded(eval_run_id) if case.case.source != "canary"]
         failing_before = failing_share(history, monitor, run.night)
         findings = diagnose(graded, failing_before, decided, monitor, history)
-        tonight = [row for row in history if row.night == run.night]
+        tonight = [row for row in history if row.night == run.night and row.source != "canary"]
         cases = Counter(case.case.source for case in graded)
         planned: dict[tuple[str, str], int] = {
             (metric, source): n for metric in run.metric_versions for source, n in cases.items()

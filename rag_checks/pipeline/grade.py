@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rag_checks.errors import MissingSecret, PermanentError, TransientError
-from rag_checks.evaluation import Outcome, evaluate, not_graded
+from rag_checks.evaluation import Outcome, evaluate, fitting, not_graded
 from rag_checks.intake.redact import placeholders
 from rag_checks.judge import open_judge
 from rag_checks.judge.spending import Spending
@@ -66,6 +66,7 @@ async def _evaluate(
             scored=_finished(scores, wanted, judge.identity),
             concurrency=monitor.judge.concurrency if isinstance(monitor.judge, OpenAIJudge) else 8,
             deadline_s=monitor.run_deadline_minutes * 60,
+            occasion=stored_run(store, eval_run_id).night.toordinal(),
             progress=progress,
         )
     finally:
@@ -104,10 +105,13 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
         missing = [
             not_graded(eval_run_id, case, metric, run.problem)
             for case in cases
-            for metric in wanted
+            for metric in fitting(wanted, case)
             if (case.case_id, metric.name) not in have
         ]
         store.save_scores(missing)
+        canaries = {case.case_id for case in cases if case.source == "canary"}
+        scores, lost = ([s for s in some if s.case_id not in canaries] for some in (scores, missing))
+        cases = [case for case in cases if case.case_id not in canaries]
         ok = sum(score.status is ScoreStatus.OK for score in scores)
         masked: Counter[str] = Counter()
         for case in cases:
@@ -116,11 +120,11 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             **run.counts,
             **{f"masked_{kind}": count for kind, count in masked.items()},
             "planned": len(cases),
-            "ungraded": len({score.case_id for score in missing}),
+            "ungraded": len({score.case_id for score in lost}),
             "scores_ok": ok,
-            "scores_failed": sum(_failed(score) for score in [*scores, *missing]),
+            "scores_failed": sum(_failed(score) for score in [*scores, *lost]),
         }
-        problems = [_grading_problem(run, cases, scores, missing), input_problem(monitor, run, store)]
+        problems = [_grading_problem(run, cases, scores, lost), input_problem(monitor, run, store)]
         run = run.model_copy(
             update={
                 "counts": counts,

@@ -9,8 +9,9 @@ from rag_checks import __version__
 from rag_checks.errors import ConfigError
 from rag_checks.intake import Collected, collect, night_window, resolve_night
 from rag_checks.intake.redact import Redactor
+from rag_checks.judge.canaries import load_canaries
 from rag_checks.metrics.catalogue import wanted as wanted_metrics
-from rag_checks.monitor import Monitor
+from rag_checks.monitor import Monitor, OpenAIJudge
 from rag_checks.pipeline.items import read_items
 from rag_checks.pipeline.runs import main_release, nightly_run_id
 from rag_checks.records import Case, EvalItem, EvalRun, GoldenSet, Response, SampledTurn
@@ -64,10 +65,13 @@ def plan_night(
         else:
             asked = [case for case in store.cases(eval_run_id) if case.source == "golden"]
             cases += [_not_asked(case) if case.response is None else case for case in asked]
+        if isinstance(monitor.judge, OpenAIJudge) and monitor.canaries.enabled:
+            cases += [_in_shard(case, monitor.shards) for case in load_canaries(monitor)]
         early = window.end + timedelta(hours=_lateness(monitor)) - now
         counts = {
             **collected.counts,
             "golden": sum(case.source == "golden" for case in cases),
+            "canaries": sum(case.source == "canary" for case in cases),
             "asked_live": int(live),
             "minutes_early": max(0, round(early.total_seconds() / 60)),
         }
@@ -207,6 +211,10 @@ def _golden_case(item: EvalItem, shards: int) -> Case:
         intent=item.expected_intent or "unknown",
         shard=_shard(case_id, shards),
     )
+
+
+def _in_shard(case: Case, shards: int) -> Case:
+    return case.model_copy(update={"shard": _shard(case.case_id, shards)})
 
 
 def _not_asked(case: Case) -> Case:

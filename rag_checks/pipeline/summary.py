@@ -33,6 +33,8 @@ def summarise(
             told = store.verdict_history(monitor.monitor, until=run.night)
             charted = trends(history, monitor, run.night, told)
     explained = {case_id for finding in findings for case_id in finding.case_ids}
+    spent = [score for case in graded for score in case.scores]
+    graded = [case for case in graded if case.case.source != "canary"]
     summary = RunSummary(
         title=monitor.title or monitor.monitor,
         language=monitor.language,
@@ -44,8 +46,8 @@ def summarise(
         expectations=tuple(expectations),
         trends=tuple(charted),
         worst=tuple(_worst(graded, decided, explained)),
-        usage=sum((score.usage for case in graded for score in case.scores), start=Usage()),
-        costs=tuple(costs((score for case in graded for score in case.scores), monitor.prices)),
+        usage=sum((score.usage for score in spent), start=Usage()),
+        costs=tuple(costs(spent, monitor.prices)),
         judge_note=agreement_note(monitor.language) if run.judge and run.judge.kind == "offline" else None,
         report_url=_report_url(monitor, eval_run_id),
     )

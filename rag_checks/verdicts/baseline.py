@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rag_checks.verdicts.series import Graded, Night
 from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, room
@@ -63,6 +63,7 @@ class Baseline:
     nights: tuple[Night, ...]
     paired: bool
     _known: dict[date, dict[str, Sums]] = field(default_factory=dict, compare=False, repr=False)
+    _shifts: dict[tuple[Any, ...], Shift | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def mean(self) -> float:
@@ -187,6 +188,13 @@ class Baseline:
             tau2: The night effect at full room.
             intent: Restrict to one intent.
         """
+        # Every night walks the nights since the baseline again: without this, work grows with their square.
+        key = (nights[0].night, nights[-1].night, len(nights), tau2, intent)
+        if key not in self._shifts:
+            self._shifts[key] = self._shift(nights, tau2, intent)
+        return self._shifts[key]
+
+    def _shift(self, nights: Sequence[Night], tau2: float, intent: str | None) -> Shift | None:
         cells: dict[str, list[Sums]] = {}
         present = 0
         for by_intent in map(self.sums, nights):
@@ -221,6 +229,7 @@ class Baseline:
             deviation=deviation,
             variance=variance,
             jump=max(0.0, common * skew / total.weight**3 / variance),
+            shared=between,
         )
 
     def room(self, intent: str | None) -> float:

@@ -15,7 +15,11 @@ from rag_checks.verdicts.shifts import Shift
 WINDOWS = (1, 3, 7, 14)
 """Nights looked at together: short ones find collapses, long ones find slow or small drops."""
 
+Kind = Literal["baseline", "together", "target", "warning"]
+BASELINES: tuple[Kind, ...] = ("baseline", "together")
+KINDS: tuple[Kind, ...] = (*BASELINES, "target", "warning")
 RECENT = 3
+HOLD = 2
 TARGET_FAIL_Z = -3.5
 TARGET_WATCH_Z = -2.5
 RECOVERED_Z = -1.5
@@ -48,7 +52,7 @@ class Limit(NamedTuple):
 class Test(NamedTuple):
     """One shift and what it was measured against."""
 
-    kind: Literal["baseline", "target", "warning"]
+    kind: Kind
     shift: Shift
 
 
@@ -59,14 +63,19 @@ class Outcome(NamedTuple):
     test: Test | None
     recovering: bool = False
     tolerated: bool = False
+    held: bool = False
+    """It would fail, but the judge is under suspicion."""
+    begin: int = 0
+    """Position of the first night that still counts: what was before a repair is forgotten."""
 
 
 @dataclass(frozen=True)
 class Course:
     """One series (or one intent of it) over its nights, held to its limits.
 
-    `against_baseline(start, end)` and `against(wanted, start, end)` give the shift of the nights
-    start..end-1, by position; None where nothing can be compared.
+    `against_baseline(start, end)`, `together(start, end)` and `against(wanted, start, end)` give the shift of
+    the nights start..end-1, by position; None where nothing can be compared. `together` is that from the
+    baseline of this series fused with that of the metric's other source: a test only where they `agree`.
     """
 
     nights: Sequence[date]
@@ -74,33 +83,44 @@ class Course:
     limit: Limit
     critical: Critical
     against_baseline: Callable[[int, int], Shift | None]
+    together: Callable[[int, int], Shift | None]
+    agree: Callable[[int, int], bool]
     against: Callable[[float, int, int], Shift | None]
+    suspected: Callable[[int], bool]
+    """Whether a stricter judge might explain what the night at this position shows."""
+    begin: int = 0
+    """Position of the first night that counts."""
 
     def outcome(self) -> Outcome:
         """Decide the last night.
 
-        The nights are walked in order because an episode has a memory: once failing, it is over when on
-        three nights in a row the last three nights are within 1.5 standard errors and half the drop is
-        regained. Later windows then begin after the episode, so a problem that was repaired is not found
-        again.
+        The nights are walked in order because an episode has a memory: once failing, it is over after three
+        clear nights in a row (no sign of trouble, half the drop regained) whose mean is within 1.5 standard
+        errors. Later windows then begin after the episode, so a problem that was repaired is not found
+        again. A new failure that a suspected judge might explain waits for the canaries, two nights at most.
         """
-        begin, clear = 0, 0
-        drops: dict[str, float] = {}
+        begin, clear, held = self.begin, 0, 0
+        drops: dict[Kind, float] = {}
         result = Outcome(Level.OK, None)
-        for last in range(self.monitored_from, len(self.nights)):
+        for last in range(max(begin, self.monitored_from), len(self.nights)):
             result = self._decide(begin, last)
+            waits = result.level is Level.FAIL and not drops and held < HOLD and self.suspected(last)
+            held = held + 1 if waits else 0
+            if waits:
+                result = Outcome(Level.WATCH, result.test, held=True)
             if result.level is Level.FAIL and result.test is not None:
                 kind, drop = result.test.kind, -result.test.shift.deviation
                 drops[kind] = max(drops.get(kind, 0.0), drop)
             if not drops:
                 continue
-            clear = clear + 1 if self._calm(begin, last, drops) else 0
-            if clear == RECENT:
+            clear = clear + 1 if self._clear(begin, last, drops, 1, self.critical.watch_z) else 0
+            if clear >= RECENT and self._clear(begin, last, drops, RECENT, RECOVERED_Z):
                 begin, clear = last - RECENT + 1, 0
                 drops.clear()
-            elif result.level is not Level.FAIL:
+                result = self._decide(begin, last)
+            elif result.level is not Level.FAIL or clear > 1:
                 result = Outcome(Level.WATCH, result.test, recovering=True)
-        return result
+        return result._replace(begin=begin)
 
     def since(self, outcome: Outcome) -> date | None:
         """First night of a problem: where the last nights, up to 14, are furthest from what was wanted."""
@@ -115,21 +135,26 @@ class Course:
         return min(shifts, key=lambda shift: shift.z).first if shifts else None
 
     def _first(self, kind: str) -> int:
-        return self.monitored_from if kind == "baseline" else 0
+        return self.monitored_from if kind in BASELINES else 0
 
     def _shift(self, kind: str, start: int, end: int) -> Shift | None:
         if kind == "baseline":
             return self.against_baseline(start, end)
+        if kind == "together":
+            return self.together(start, end)
         wanted = self.limit.minimum if kind == "target" else self.limit.warning
         return None if wanted is None else self.against(wanted, start, end)
 
     def _tests(self, begin: int, last: int) -> list[Test]:
         """Every test of the night at `last`, over nights not before `begin`."""
         tests = []
-        for kind in ("baseline", "target", "warning"):
+        for kind in KINDS:
             first = max(begin, self._first(kind))
             for window in sorted({min(window, last + 1 - first) for window in WINDOWS}):
-                shift = self._shift(kind, last + 1 - window, last + 1)
+                start, end = last + 1 - window, last + 1
+                if kind == "together" and not self.agree(start, end):
+                    continue
+                shift = self._shift(kind, start, end)
                 if shift is not None and shift.failures >= self.critical.failures:
                     tests.append(Test(kind, shift))
         return tests
@@ -161,7 +186,7 @@ class Course:
         """Whether a drop is beyond noise but smaller than the target allows."""
         allowed = self.limit.tolerated
         return (
-            test.kind == "baseline"
+            test.kind in BASELINES
             and test.shift.z < self.critical.fail_z
             and allowed is not None
             and -test.shift.deviation <= allowed
@@ -169,12 +194,12 @@ class Course:
 
     def _worries(self, test: Test) -> bool:
         shift = test.shift
-        if test.kind == "baseline":
+        if test.kind in BASELINES:
             return shift.z < self.critical.watch_z and -shift.deviation > self.critical.drop
         return shift.z < TARGET_WATCH_Z and -shift.deviation > self.critical.drop
 
-    def _recent(self, kind: str, begin: int, last: int) -> Shift | None:
-        return self._shift(kind, max(begin, self._first(kind), last + 1 - RECENT), last + 1)
+    def _recent(self, kind: Kind, begin: int, last: int, nights: int = RECENT) -> Shift | None:
+        return self._shift(kind, max(begin, self._first(kind), last + 1 - nights), last + 1)
 
     def _over(self, test: Test, begin: int, last: int) -> bool:
         """Whether a long window only remembers what is gone: half regained, no sign in the last nights."""
@@ -183,12 +208,14 @@ class Course:
             return False
         return recent.z > self.critical.watch_z and recent.deviation > test.shift.deviation / 2
 
-    def _calm(self, begin: int, last: int, drops: Mapping[str, float]) -> bool:
-        """Whether the last three nights are back: near baseline and minimum, half of the drop regained."""
-        for kind in ("baseline", "target"):
-            recent = self._recent(kind, begin, last)
+    def _clear(self, begin: int, last: int, drops: Mapping[Kind, float], nights: int, least_z: float) -> bool:
+        """Whether the last nights are near baseline and minimum, and half of the drop is regained."""
+        for kind in KINDS[:-1]:
+            if kind == "together" and kind not in drops:
+                continue
+            recent = self._recent(kind, begin, last, nights)
             if recent is None:
                 continue
-            if recent.z <= RECOVERED_Z or (kind in drops and recent.deviation < -drops[kind] / 2):
+            if recent.z <= least_z or (kind in drops and recent.deviation < -drops[kind] / 2):
                 return False
         return True

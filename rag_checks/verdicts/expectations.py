@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from rag_checks.monitor import Monitor
 from rag_checks.records import ExpectationResult, Level, ScoreRow, ScoreStatus, Source, Verdict
 from rag_checks.verdicts.estimates import outcome
-from rag_checks.verdicts.history import SOURCES
+from rag_checks.verdicts.standing import SOURCES
 
 if TYPE_CHECKING:
     import great_expectations as gx

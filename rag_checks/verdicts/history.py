@@ -3,36 +3,24 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from typing import cast
 
 from rag_checks.monitor import Limits, MetricTarget, Monitor
 from rag_checks.records import Level, ScoreRow, Source, Verdict
 from rag_checks.verdicts import rules
-from rag_checks.verdicts.baseline import Baseline, pool
+from rag_checks.verdicts.canaries import Moved, suspected
 from rag_checks.verdicts.course import ALL, CELL, Course, Limit, Outcome
 from rag_checks.verdicts.estimates import Estimate, estimate
-from rag_checks.verdicts.series import Identity, Key, Night, read_series
-from rag_checks.verdicts.shifts import NIGHT_EFFECT_FLOOR, Shift, level_shift
+from rag_checks.verdicts.series import Key, Night, read_series
+from rag_checks.verdicts.shifts import Shift, fuse, level_shift
+from rag_checks.verdicts.standing import SOURCES, Standing, Standings, target_of
 
-MINIMUM_BASELINE = 3
-"""Nights before a baseline says anything."""
+AGREED_Z = -1.0
+"""Production and golden are fused where both point down this far and neither needs the other to fail: what
+only one of them shows is that one's own verdict."""
 
 JUDGE_CHANGE_HOLD = 2
 """Nights a new judge may explain a missed target."""
-
-SOURCES: tuple[Source, ...] = ("production", "golden")
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One series as it stands on one night: comparable nights, baseline, who graded."""
-
-    key: Key
-    tonight: Night
-    nights: tuple[Night, ...]  # comparable: same identity, covered, not before the baseline; tonight last
-    baseline: Baseline | None
-    changed: rules.Change | None
 
 
 @dataclass(frozen=True)
@@ -43,6 +31,7 @@ class Slice:
     limits: Limits
     count: Estimate
     capped: bool  # without a target nothing fails
+    begin: int = 0  # position of the first night that counts
 
 
 class History:
@@ -50,8 +39,9 @@ class History:
 
     def __init__(self, rows: Sequence[ScoreRow], monitor: Monitor) -> None:
         self.monitor = monitor
-        self.series = {key: nights for key, nights in read_series(rows).items() if key.source in SOURCES}
-        self._baselines: dict[tuple[Key, tuple[date, ...], Identity], Baseline] = {}
+        series = read_series(rows)
+        self.series = {key: nights for key, nights in series.items() if key.source in SOURCES}
+        self._standings = Standings(series, monitor)
         self._cells: dict[tuple[Key, date, str], Estimate] = {}
 
     @property
@@ -59,22 +49,13 @@ class History:
         """All nights with rows, oldest first."""
         return sorted({night.night for nights in self.series.values() for night in nights})
 
-    @cached_property
-    def start(self) -> date | None:
-        """Where baselines begin, when the monitor says so."""
-        return self.monitor.baseline_from
-
     def verdicts(self, night: date, expected: Collection[Source] = ()) -> list[Verdict]:
         """See `decide`."""
-        standings = [standing for key in self.series if (standing := self._standing(key, night)) is not None]
-        pooled = {
-            source: pool(s.baseline for s in standings if s.baseline is not None and s.key.source == source)
-            for source in SOURCES
-        }
+        standings = self._standings.of(night)
         found = []
         for standing in standings:
             if self._applies(standing, standings):
-                found.extend(self._judged(standing, pooled[cast("Source", standing.key.source)]))
+                found.extend(self._judged(standing))
         return found + list(self._absent(found, expected))
 
     def _absent(self, found: Sequence[Verdict], expected: Collection[Source]) -> Iterator[Verdict]:
@@ -107,34 +88,6 @@ class History:
                         rule=f"{target.metric}: {why}",
                     )
 
-    def _standing(self, key: Key, night: date) -> Standing | None:
-        past = [n for n in self.series[key] if n.night <= night]
-        if not past or past[-1].night != night:
-            return None
-        tonight = past[-1]
-        floor = self._target(key).minimum_coverage
-        begin = self.start if self.start is not None and self.start <= night else date.min
-        earlier = [n for n in past[:-1] if n.covered(floor) and n.night >= begin]
-        same = [n for n in earlier if n.identity == tonight.identity]
-        pinned = tuple(same[: self.monitor.baseline_nights])
-        baseline = None
-        if tonight.identity is not None and len(pinned) >= MINIMUM_BASELINE:
-            address = (key, tuple(n.night for n in pinned), tonight.identity)
-            fresh = Baseline(pinned, paired=key.source == "golden")
-            baseline = self._baselines.setdefault(address, fresh)
-        changed = None
-        if tonight.identity is not None and len(same) < len(earlier):
-            last_other = [n for n in earlier if n.identity != tonight.identity][-1]
-            changed = rules.Change.between(
-                last_other, tonight, [n for n in same if n.night > last_other.night]
-            )
-        return Standing(key, tonight, (*same, tonight), baseline, changed)
-
-    def _target(self, key: Key) -> MetricTarget:
-        """The target of a series, or the defaults a series without one is held to."""
-        own = self.monitor.target_for(key.metric, cast("Source", key.source))
-        return own or MetricTarget(metric=key.metric, minimum_n=1)
-
     def _applies(self, standing: Standing, standings: list[Standing]) -> bool:
         """Whether a series nothing was applicable in is worth a verdict: only when a target asks for it.
 
@@ -151,13 +104,15 @@ class History:
             other.key.metric == standing.key.metric and other.tonight.estimate.n_ok for other in standings
         )
 
-    def _judged(self, standing: Standing, pooled: float) -> list[Verdict]:
+    def _judged(self, standing: Standing) -> list[Verdict]:
         """The verdict of a series, then those of its intents that matter."""
         key, count = standing.key, standing.tonight.estimate
         capped = self.monitor.target_for(key.metric, cast("Source", key.source)) is None
-        target = self._target(key)
+        target = target_of(self.monitor, key)
         # What cannot be told of all cases (judging fails on the hard ones first) is not told of their parts.
         enough = rules.missing(count, target, self.monitor.language) is None
+        # When all cases are back to normal, no intent is held to what was before.
+        begin = self._course(standing, Slice(None, target, count, capped)).outcome().begin if enough else 0
         cells = []
         asked = {intent for intent, limits in target.intents.items() if limits.minimum_n is not None}
         for intent in sorted(asked.union(standing.tonight.by_intent)):
@@ -165,8 +120,8 @@ class History:
             cell = self._estimate(key, standing.tonight, intent)
             if (cell.coverage is None and intent not in asked) or (limits is None and not enough):
                 continue
-            part = Slice(intent, _cell_limits(target, limits), cell, capped)
-            verdict = self._verdict(standing, part, pooled)
+            part = Slice(intent, _cell_limits(target, limits), cell, capped, begin)
+            verdict = self._verdict(standing, part)
             if limits is not None or verdict.level in (Level.WATCH, Level.FAIL):
                 cells.append(verdict)
         worst = min(
@@ -175,7 +130,7 @@ class History:
             default=None,
         )
         named = worst.slice.removeprefix(rules.INTENT) if worst is not None else None
-        return [self._verdict(standing, Slice(None, target, count, capped), pooled, named), *cells]
+        return [self._verdict(standing, Slice(None, target, count, capped), named), *cells]
 
     def _estimate(self, key: Key, night: Night, intent: str | None) -> Estimate:
         if intent is None:
@@ -185,18 +140,16 @@ class History:
             self._cells[address] = estimate(night.by_intent.get(intent, ()))
         return self._cells[address]
 
-    def _verdict(
-        self, standing: Standing, part: Slice, pooled: float, worst_intent: str | None = None
-    ) -> Verdict:
+    def _verdict(self, standing: Standing, part: Slice, worst_intent: str | None = None) -> Verdict:
         limits, count, language = part.limits, part.count, self.monitor.language
         missing = rules.missing(count, limits, language)
         outcome, since = Outcome(Level.NO_DATA, None), None
         if missing is None:
-            course = self._course(standing, pooled, limits, part.intent)
+            course = self._course(standing, part)
             outcome = course.outcome()
             since = course.since(outcome)
         change = standing.changed if standing.baseline is None else None
-        level = _final_level(outcome, part, change, missing)
+        level = _final_level(outcome, part, change, missing, standing.moved)
         facts = self._facts(
             standing, part, outcome=outcome, level=level, missing=missing, worst_intent=worst_intent
         )
@@ -220,7 +173,7 @@ class History:
             baseline_nights=facts.baseline_nights,
             z=shift.z if shift else None,
             window=shift.nights if shift else None,
-            since=change.since if change is not None and level is Level.JUDGE_CHANGED else since,
+            since=_judge_since(change, standing.moved) if level is Level.JUDGE_CHANGED else since,
             rule=rules.sentence(facts, language),
         )
 
@@ -251,16 +204,18 @@ class History:
             wanted_nights=self.monitor.baseline_nights,
             nights_so_far=len(standing.nights) - 1,
             change=standing.changed,
+            moved=standing.moved,
             missing=missing,
             worst_intent=worst_intent,
             mixed=tuple(n for _, n in standing.tonight.identities) if part.intent is None else (),
         )
 
-    def _course(self, standing: Standing, pooled: float, limits: Limits, intent: str | None) -> Course:
+    def _course(self, standing: Standing, part: Slice) -> Course:
         """The nights of a series or intent, ready to be decided."""
+        limits, intent = part.limits, part.intent
         key, baseline = standing.key, standing.baseline
-        tau2 = baseline.night_effect(pooled) if baseline else NIGHT_EFFECT_FLOOR
-        nights = standing.nights
+        critical = ALL if intent is None else CELL
+        tau2, nights = standing.tau2, standing.nights
         counts = [(night, self._estimate(key, night, intent)) for night in nights] if _levels(limits) else []
         scored = sum(count.n_ok for _, count in counts)
         dispersion = sum(count.n_ok * count.dispersion for _, count in counts) / scored if scored else 1.0
@@ -271,18 +226,40 @@ class History:
                 for night, count in counts[start:end]
                 if count.mean is not None
             ]
-            return level_shift(means, wanted, dispersion, tau2) if means else None
+            shift = level_shift(means, wanted, dispersion, tau2) if means else None
+            return standing.corrected(shift, nights[start:end])
 
         def drifted(start: int, end: int) -> Shift | None:
-            return None if baseline is None else baseline.shift(nights[start:end], tau2, intent)
+            return standing.deviation(nights[start:end], intent)
+
+        def both(start: int, end: int) -> tuple[Shift, Shift] | None:
+            own = drifted(start, end)
+            if own is None or standing.other is None:
+                return None
+            seen = standing.other.between(nights[start].night, nights[end - 1].night, intent)
+            return None if seen is None else (own, seen)
+
+        def together(start: int, end: int) -> Shift | None:
+            pair = both(start, end)
+            return None if pair is None else fuse(*pair)
+
+        def agree(start: int, end: int) -> bool:
+            pair = both(start, end)
+            return pair is not None and all(AGREED_Z > shift.z > critical.fail_z for shift in pair)
 
         return Course(
             nights=[night.night for night in nights],
             monitored_from=len(baseline.nights) if baseline else 0,
             limit=Limit(limits.allowed_drop, limits.minimum, limits.warning),
-            critical=ALL if intent is None else CELL,
+            critical=critical,
             against_baseline=drifted,
+            together=together,
+            agree=agree,
             against=against,
+            begin=part.begin,
+            suspected=lambda at: (
+                standing.canaries is not None and suspected(standing.canaries, nights[at].night)
+            ),
         )
 
 
@@ -302,11 +279,22 @@ def _cell_limits(target: MetricTarget, own: Limits | None) -> Limits:
     return chosen.model_copy(update={"allowed_drop": target.allowed_drop})
 
 
-def _final_level(outcome: Outcome, part: Slice, change: rules.Change | None, missing: str | None) -> Level:
+def _judge_since(change: rules.Change | None, moved: Moved | None) -> date | None:
+    """The first night of another judge, or of the same one judging otherwise."""
+    if change is not None:
+        return change.since
+    return moved.since if moved is not None else None
+
+
+def _final_level(
+    outcome: Outcome, part: Slice, change: rules.Change | None, missing: str | None, moved: Moved | None
+) -> Level:
     """The level of a verdict, from what the nights say and what is known about tonight."""
     if missing is not None:
         return Level.NO_DATA
     if change is not None and change.judge and change.nights <= JUDGE_CHANGE_HOLD:
+        return Level.JUDGE_CHANGED
+    if moved is not None and moved.named and part.intent is None and outcome.level is not Level.FAIL:
         return Level.JUDGE_CHANGED
     if outcome.level is Level.FAIL and part.capped:
         return Level.WATCH

@@ -1,13 +1,14 @@
 """Rule strings: one line with the numbers and the rule that decided, in the monitor's language."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from rag_checks.monitor import Limits
 from rag_checks.records import Language, Level
 from rag_checks.text import clean
-from rag_checks.verdicts.course import Outcome
+from rag_checks.verdicts.canaries import Moved
+from rag_checks.verdicts.course import BASELINES, Outcome
 from rag_checks.verdicts.estimates import Estimate
 from rag_checks.verdicts.series import Night
 
@@ -26,6 +27,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "dropped": "dropped",
         "nights": "{n} night{s}",
         "against": "{drop} against baseline {value:.2f}",
+        "together": "{drop} against baseline {value:.2f}, live and golden together",
         "below_target": "{drop} against target {value:.2f}",
         "below_warning": "{drop} against warning level {value:.2f}",
         "within_noise": "below the target within noise",
@@ -35,6 +37,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "few_nights": "baseline of {n} nights so far, {wanted} wanted",
         "no_baseline": "no baseline yet: {n} of at least 3 nights",
         "judge_changed": "judge changed on {since}, scores before are another series",
+        "judge_moved": "judge moved {by} on {n} canaries since {since}, z {z}; taken off the comparison",
+        "held": "the judge is under suspicion, waiting for its canaries",
         "version_changed": "metric version changed on {since}, scores before are another series",
         "mixed": "{n} scores by another judge or version are in the mean, not in the comparison",
         "coverage": "coverage {value:.2f} < {wanted:.2f}: {failed} of {total} judgements failed ({kinds})",
@@ -52,6 +56,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "dropped": "下降",
         "nights": "{n} 晚",
         "against": "较基线 {value:.2f} 变化 {drop}",
+        "together": "线上与黄金集合计较基线 {value:.2f} 变化 {drop}",
         "below_target": "较目标 {value:.2f} 相差 {drop}",
         "below_warning": "较预警线 {value:.2f} 相差 {drop}",
         "within_noise": "低于目标，但在误差范围内",
@@ -61,6 +66,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "few_nights": "基线目前 {n} 晚，需要 {wanted} 晚",
         "no_baseline": "尚无基线：{n} 晚，至少需要 3 晚",
         "judge_changed": "评审模型自 {since} 起更换，之前的分数属于另一序列",
+        "judge_moved": "评审模型自 {since} 起在 {n} 个校准样例上偏移 {by}，z {z}；已从比较中扣除",
+        "held": "评审模型可疑，等待校准样例确认",
         "version_changed": "指标版本自 {since} 起更换，之前的分数属于另一序列",
         "mixed": "{n} 个分数来自其他评审或版本，计入均值，不参与比较",
         "coverage": "覆盖率 {value:.2f} < {wanted:.2f}：{total} 个评判中 {failed} 个失败（{kinds}）",
@@ -69,6 +76,14 @@ _WORDS: dict[Language, dict[str, str]] = {
         "no_cases": "今晚没有案例",
         "nothing": "没有得分：{total} 个评判中 {failed} 个失败（{kinds}）",
     },
+}
+
+
+_COMPARED = {
+    "baseline": "against",
+    "together": "together",
+    "target": "below_target",
+    "warning": "below_warning",
 }
 
 
@@ -104,6 +119,7 @@ class Facts:
     wanted_nights: int
     nights_so_far: int
     change: Change | None
+    moved: Moved | None
     missing: str | None
     worst_intent: str | None
     mixed: tuple[int, ...]
@@ -170,12 +186,11 @@ def _test(facts: Facts, words: dict[str, str]) -> str | None:
         return None
     shift = test.shift
     drop = signed(shift.deviation, 2)
-    key = {"baseline": "against", "target": "below_target", "warning": "below_warning"}[test.kind]
-    fails_by_drop = test.kind == "baseline" and facts.outcome.level is Level.FAIL
+    fails_by_drop = test.kind in BASELINES and facts.outcome.level is Level.FAIL
     pieces = (
         *([words["dropped"]] if fails_by_drop else []),
         words["nights"].format(n=shift.nights, s="" if shift.nights == 1 else "s"),
-        words[key].format(drop=drop, value=shift.expected),
+        words[_COMPARED[test.kind]].format(drop=drop, value=shift.expected),
         f"z {signed(shift.z, 1)}",
     )
     return words["comma"].join(pieces)
@@ -184,14 +199,7 @@ def _test(facts: Facts, words: dict[str, str]) -> str | None:
 def _remarks(facts: Facts, words: dict[str, str]) -> list[str]:
     """What qualifies the decision, most important first."""
     outcome, count = facts.outcome, facts.count
-    remarks = []
-    if facts.change is not None and facts.baseline_nights < facts.wanted_nights:
-        key = "judge_changed" if facts.change.judge else "version_changed"
-        remarks.append(words[key].format(since=facts.change.since.isoformat()))
-    if facts.baseline is None:
-        remarks.append(words["no_baseline"].format(n=facts.nights_so_far))
-    elif facts.baseline_nights < facts.wanted_nights:
-        remarks.append(words["few_nights"].format(n=facts.baseline_nights, wanted=facts.wanted_nights))
+    remarks = [*_about_the_judge(facts, words), *_about_the_baseline(facts, words)]
     if outcome.recovering:
         remarks.append(words["recovering"])
     if outcome.level is Level.FAIL and facts.level is Level.WATCH:
@@ -205,6 +213,28 @@ def _remarks(facts: Facts, words: dict[str, str]) -> list[str]:
     if facts.worst_intent is not None:
         remarks.append(words["intent"].format(name=one_line(facts.worst_intent)))
     return remarks
+
+
+def _about_the_judge(facts: Facts, words: dict[str, str]) -> Iterator[str]:
+    if facts.change is not None and facts.baseline_nights < facts.wanted_nights:
+        key = "judge_changed" if facts.change.judge else "version_changed"
+        yield words[key].format(since=facts.change.since.isoformat())
+    if facts.moved is not None:
+        yield words["judge_moved"].format(
+            by=signed(facts.moved.deviation, 2),
+            n=facts.moved.canaries,
+            since=facts.moved.since.isoformat(),
+            z=signed(facts.moved.z, 1),
+        )
+    if facts.outcome.held:
+        yield words["held"]
+
+
+def _about_the_baseline(facts: Facts, words: dict[str, str]) -> Iterator[str]:
+    if facts.baseline is None:
+        yield words["no_baseline"].format(n=facts.nights_so_far)
+    elif facts.baseline_nights < facts.wanted_nights:
+        yield words["few_nights"].format(n=facts.baseline_nights, wanted=facts.wanted_nights)
 
 
 def one_line(name: str) -> str:

@@ -17,8 +17,8 @@ _FULL_SPREAD = 0.09
 class Shift(NamedTuple):
     """How far some nights lie from an expectation, with the variance this has when nothing moved.
 
-    The unit of every decision. Shifts of two series can be fused by inverse variance, or corrected by a
-    judge's measured shift, before they are decided on.
+    The unit of every decision. `shared` is the part of the variance that all scores of those nights have in
+    common, the night effect: two series of one metric do not average it away.
     """
 
     nights: int
@@ -28,6 +28,7 @@ class Shift(NamedTuple):
     deviation: float
     variance: float
     jump: float
+    shared: float
 
     @property
     def z(self) -> float:
@@ -38,6 +39,28 @@ class Shift(NamedTuple):
     def failures(self) -> float:
         """The larger of expected and seen failures, as mass: items x (1 - mean)."""
         return self.items * (1 - min(self.expected, self.expected + self.deviation))
+
+
+def fuse(one: Shift, other: Shift) -> Shift:
+    """What two series of one metric say together: their mean by inverse variance of what they do not share.
+
+    The night effect is taken to hit both alike. Dates and nights are those of `one`. Third cumulants add with
+    the cubes of the weights.
+    """
+    own = [shift.variance - shift.shared for shift in (one, other)]
+    weight = own[1] / (own[0] + own[1])
+    parts = ((weight, one), (1 - weight, other))
+    shared = sum(share * shift.shared**0.5 for share, shift in parts) ** 2
+    variance = shared + sum(share**2 * alone for (share, _), alone in zip(parts, own, strict=True))
+    cumulant = sum(share**3 * shift.jump * shift.variance for share, shift in parts)
+    return one._replace(
+        items=one.items + other.items,
+        expected=sum(share * shift.expected for share, shift in parts),
+        deviation=sum(share * shift.deviation for share, shift in parts),
+        variance=variance,
+        jump=cumulant / variance,
+        shared=shared,
+    )
 
 
 def room(mean: float) -> float:
@@ -60,7 +83,8 @@ def level_shift(
     items = sum(count for *_, count in nights)
     mean = sum(count * value for _, value, _, count in nights) / items
     noise = sum(count**2 / n for _, _, n, count in nights) / items**2 * dispersion * expected * (1 - expected)
-    variance = noise + tau2 * room(expected) / len(nights)
+    shared = tau2 * room(expected) / len(nights)
+    variance = noise + shared
     # Binary scores have the longest tail a mean of this level can have.
     skew = (2 * expected - 1) * sum(count**3 / n**2 for _, _, n, count in nights) / items**3
     return Shift(
@@ -71,4 +95,5 @@ def level_shift(
         deviation=mean - expected,
         variance=variance,
         jump=max(0.0, skew * dispersion * expected * (1 - expected) / variance),
+        shared=shared,
     )
