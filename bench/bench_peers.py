@@ -58,6 +58,8 @@ def main() -> int:
         options.save.write_text(json.dumps(passes, ensure_ascii=False), encoding="utf-8")
     tools = {key: Tool(told["tool"], told["passes"], options.items) for key, told in passes.items()}
     print_tables(tools, in_flight=IN_FLIGHT, latency_s=LATENCY_S)
+    if options.repeats == 1:
+        print("Each measured once; `make bench-peers` measures three times and shows the spread.")
     return tell(results(tools, missing), options.json)
 
 
