@@ -94,15 +94,15 @@ def test_cost_is_the_median_over_repeats() -> None:
     assert (cost.wall, cost.walls, cost.ideal) == (3, [2, 3, 8], 2)
 
 
-def test_faults_do_not_depend_on_the_order_of_arrival() -> None:
-    """The same prompts meet the same faults, and all kinds come up about equally often."""
-    prompts = [f"prompt {number}" for number in range(4000)]
-    one, other = Faults(0.5), Faults(0.5)
-    assert [one.draw(prompt) for prompt in prompts] == [other.draw(prompt) for prompt in reversed(prompts)][
-        ::-1
-    ]
+def test_faults_hit_the_same_prompts_in_any_order_and_the_kinds_take_turns() -> None:
+    """A run can be repeated, another try has its own luck, and forty faults are two of each kind."""
+    prompts = [f"prompt {number}" for number in range(400)]
+    one, other = Faults(0.1), Faults(0.1)
+    hit = {prompt for prompt in prompts if one.draw(prompt)}
+    assert hit == {prompt for prompt in reversed(prompts) if other.draw(prompt)}
     assert set(one.drawn) == set(KINDS)
-    assert min(one.drawn.values()) > 60
+    assert max(one.drawn.values()) - min(one.drawn.values()) <= 1
+    assert hit - {prompt for prompt in prompts if one.draw(prompt)}
     assert Faults(0).draw("prompt 1") is None
 
 

@@ -1,8 +1,8 @@
 """How an endpoint goes wrong: every kind equally often, on a share of all chat requests.
 
-Which requests are hit depends on the prompt and how often it was sent, not on the order of arrival: a run can
-be repeated, and another try of the same prompt has its own luck. A hanging connection is left out: the tools
-give up after 60 to 600 seconds, so that one would decide every wall time.
+Which requests are hit depends on the prompt and how often it was sent, not on the order of arrival, and
+another try of the same prompt has its own luck; the kinds take turns, so that few calls meet all of them too.
+A hanging connection is left out: the tools give up after 60 to 600 seconds, so one would decide every time.
 """
 
 import json
@@ -44,10 +44,10 @@ class Faults:
         """The kind that hits this request."""
         key = f"{self._seen[prompt]}\x00{prompt}"
         self._seen[prompt] += 1
-        digest = blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
-        if int.from_bytes(digest[:4], "big") / 2**32 >= self._rate:
+        digest = blake2b(key.encode("utf-8", "replace"), digest_size=4).digest()
+        if int.from_bytes(digest, "big") / 2**32 >= self._rate:
             return None
-        kind = KINDS[int.from_bytes(digest[4:], "big") % len(KINDS)]
+        kind = KINDS[self.drawn.total() % len(KINDS)]
         self.drawn[kind] += 1
         return kind
 
