@@ -181,6 +181,9 @@ def evaluate(
         Path, typer.Argument(help="JSONL, JSON array, CSV or Parquet of questions with answers.")
     ],
     metrics: Annotated[str, typer.Option(help="Comma-separated; default: all that apply.")] = "",
+    rubric: Annotated[
+        list[Path] | None, typer.Option(help="YAML file of a rubric of your own to grade; repeatable.")
+    ] = None,
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. reference=gold; repeatable.")
     ] = None,
@@ -200,6 +203,7 @@ def evaluate(
         result = evaluate_file(
             file,
             metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
+            rubric_files=rubric or [],
             mapping=_mapping(mapping or []),
             label_field=labels,
             judge_name=judge,
@@ -231,6 +235,25 @@ def doctor(
     else:
         print_doctor(out, findings)
     raise typer.Exit(EXIT_QUALITY if any(finding.state == "bad" for finding in findings) else 0)
+
+
+@app.command()
+def watch(
+    monitor: Annotated[str | None, typer.Argument(help="One monitor; default: all.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell the teams whose last due night was not delivered. For cron, best on another machine."""
+    _require_monitor_extra()
+    from rag_checks.pipeline.watch import watch_all  # noqa: PLC0415
+    from rag_checks.settings import Settings  # noqa: PLC0415
+
+    looked_at = watch_all(Settings.from_env(), monitor)
+    if as_json:
+        _print_json([one.as_json() for one in looked_at])
+    else:
+        for one in looked_at:
+            out.print(one.as_line(), markup=False, highlight=False)
+    raise typer.Exit(EXIT_QUALITY if any(one.bad for one in looked_at) else 0)
 
 
 @config_app.command("check")

@@ -123,6 +123,9 @@ class OpenAIJudge(Section):
     deadline_s: float = Field(180, gt=0, description="For one judgement with all retries.")
     retries: int = Field(4, ge=0, le=20)
     concurrency: int = Field(8, ge=1, le=512)
+    prompts: str | None = Field(
+        None, description="Folder of a team's own prompts, relative to the monitor file."
+    )
     extra_headers: dict[str, str] = Field(default_factory=dict)
     extra_body: dict[str, Any] = Field(default_factory=dict)
 
@@ -212,7 +215,13 @@ class Alerts(Section):
 
 
 # Where a monitor file names places on disk.
-_PLACES = (("conversations", "path"), ("golden", "path"), ("canaries", "path"), ("bot", "options"))
+_PLACES = (
+    ("conversations", "path"),
+    ("golden", "path"),
+    ("canaries", "path"),
+    ("bot", "options"),
+    ("judge", "prompts"),
+)
 
 
 class Monitor(Section):
@@ -236,6 +245,10 @@ class Monitor(Section):
     judge: Annotated[OfflineJudge | OpenAIJudge, Field(discriminator="kind")] = OfflineJudge()
     canaries: Canaries = Canaries()
     metrics: list[str] = Field(default_factory=list, description="Left out: the default ones that apply.")
+    rubrics: list[str] = Field(
+        default_factory=list,
+        description="A team's own rubrics: files or globs, relative to the monitor file.",
+    )
     metric_options: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Options by metric; changed ones are part of its version."
     )
@@ -309,6 +322,7 @@ class Monitor(Section):
         for section, name in _PLACES:
             if said[section] is not None and name in said[section]:
                 said[section][name] = self._relative(said[section][name])
+        said["rubrics"] = self._relative(said["rubrics"])
         return content_hash(said)[:16]
 
     def _relative(self, value: Any) -> Any:

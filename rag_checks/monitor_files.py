@@ -1,20 +1,19 @@
 """Reading monitor files: every mistake is named with file, line, key and the fix."""
 
-import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from rag_checks.errors import ConfigError, MissingSecret
 from rag_checks.intake.formats import known_formats
 from rag_checks.metrics.catalogue import catalogue
-from rag_checks.monitor import HttpBot, Monitor, OpenAIBot, OpenAIJudge, Section
+from rag_checks.monitor import HttpBot, Monitor, OpenAIBot, OpenAIJudge
+from rag_checks.yaml_files import Key, Lines, dotted, read_yaml, suggest, told
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NAME = re.compile(r"""^monitor:\s*["']?(\w+)""", re.MULTILINE)
@@ -35,23 +34,13 @@ _FORMS: dict[str | int, str] = {
 _OURS = ("directory", "file")
 
 
-class _Lines(dict[tuple[str | int, ...], int]):
-    """Key path → 1-based line."""
-
-    def near(self, path: tuple[str | int, ...]) -> int:
-        """Line of the path, or of its closest parent."""
-        while path and path not in self:
-            path = path[:-1]
-        return self.get(path, 1)
-
-
 def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor:
     """Read and check one monitor file.
 
     `${NAME}` in values is filled from `environ` (bot headers are left for the bot: they are secrets).
     Raises ConfigError listing every problem found, one a line.
     """
-    data, lines = _read_yaml(path)
+    data, lines = read_yaml(path)
     problems: list[str] = []
     data = _expand(data, (), environ, path, lines, problems)
     monitor = None
@@ -62,6 +51,7 @@ def load_monitor(path: Path, environ: Mapping[str, str] = os.environ) -> Monitor
     if monitor is not None:
         problems.extend(_unknown_metrics(monitor, path, lines))
         problems.extend(_unknown_format(monitor, path, lines))
+        problems.extend(_unusable_prompts(monitor, path, lines))
     if problems or monitor is None:
         raise ConfigError("\n".join(problems))
     return monitor
@@ -87,7 +77,7 @@ def monitor_file(folder: Path, name_or_path: str) -> Path:
         where = f"there are no monitor files in {folder}; set RAG_CHECKS_MONITORS, or give the path of a file"
         raise ConfigError(f"no monitor {name_or_path!r}: {where}")
     names = list(dict.fromkeys(known.values()))
-    raise ConfigError(f"no monitor {name_or_path!r} in {folder}{_suggest(name_or_path, names)}")
+    raise ConfigError(f"no monitor {name_or_path!r} in {folder}{suggest(name_or_path, names)}")
 
 
 def same_names(monitors: Mapping[Path, str]) -> list[str]:
@@ -110,7 +100,7 @@ def located(secret: MissingSecret, monitor: Monitor) -> MissingSecret:
     if monitor.file is None or secret.file is not None or secret.key is None:
         return secret
     try:
-        _, lines = _read_yaml(monitor.file)
+        _, lines = read_yaml(monitor.file)
         place = f"{monitor.file}:{lines.near(tuple(secret.key.split('.')))}"
     except ConfigError:  # changed since it was read: what is missing is missing all the same
         place = str(monitor.file)
@@ -176,61 +166,12 @@ def _name_in(path: Path) -> str:
     return found.group(1) if found else path.stem
 
 
-def _read_yaml(path: Path) -> tuple[dict[str, Any], _Lines]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise ConfigError("no such file", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"not UTF-8 at byte {error.start}; save it as UTF-8", file=str(path)) from error
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}: " if mark else ""
-        raise ConfigError(f"{place}not YAML: {getattr(error, 'problem', error)}", file=str(path)) from error
-    if not isinstance(data, dict) or not isinstance(root, yaml.MappingNode):
-        raise ConfigError("expected `key: value` lines at the top level", file=str(path))
-    lines = _Lines()
-    try:
-        duplicate = next(_index(root, (), lines), None)
-    except RecursionError as error:
-        raise ConfigError("an alias contains itself, or it is nested too deeply", file=str(path)) from error
-    if duplicate is not None:
-        raise ConfigError(
-            f"line {lines[duplicate]}: given twice; keep one",
-            file=str(path),
-            key=_dotted(duplicate),
-        )
-    return data, lines
-
-
-def _index(node: yaml.Node, path: tuple[str | int, ...], lines: _Lines) -> Iterator[tuple[str | int, ...]]:
-    """Fill `lines` for a node and all below it; yields keys given twice."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = (*path, str(key.value))
-            known = inner in lines
-            lines[inner] = key.start_mark.line + 1
-            if known:
-                yield inner
-            yield from _index(value, inner, lines)
-    elif isinstance(node, yaml.SequenceNode):
-        for position, value in enumerate(node.value):
-            inner_position = (*path, position)
-            lines[inner_position] = value.start_mark.line + 1
-            yield from _index(value, inner_position, lines)
-
-
 def _expand(
     value: Any,
-    path: tuple[str | int, ...],
+    path: Key,
     environ: Mapping[str, str],
     file: Path,
-    lines: _Lines,
+    lines: Lines,
     problems: list[str],
 ) -> Any:
     if path[:2] in _FILLED_LATE:
@@ -248,39 +189,33 @@ def _expand(
         name = match.group(1)
         if name not in environ:
             problems.append(
-                f"{file}:{lines.near(path)}: {_dotted(path)}: ${{{name}}} is not set; export {name} first"
+                f"{file}:{lines.near(path)}: {dotted(path)}: ${{{name}}} is not set; export {name} first"
             )
         return environ.get(name, "")
 
     return _VARIABLE.sub(fill, value)
 
 
-def _describe(error: ValidationError, file: Path, lines: _Lines) -> Iterator[str]:
+def _describe(error: ValidationError, file: Path, lines: Lines) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         path = _yaml_path(problem["loc"], lines)
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            message = "unknown key" + _suggest(str(problem["loc"][-1]), _known_keys(problem["loc"]))
-        elif problem["type"] == "missing":
-            message = "required, but missing"
-        elif problem["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        message = told(problem, Monitor, _OURS)
+        if problem["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             context = problem.get("ctx", {})
             path = (*path, "kind")
             message = f"kind must be one of {context.get('expected_tags', 'the known kinds')}" + (
-                _suggest(str(context["tag"]), re.findall(r"'(\w+)'", context.get("expected_tags", "")))
+                suggest(str(context["tag"]), re.findall(r"'(\w+)'", context.get("expected_tags", "")))
                 if "tag" in context
                 else ""
             )
         elif problem["type"] == "string_pattern_mismatch" and path[-1] in _FORMS:
             message = f"{_FORMS[path[-1]]} (got {problem.get('input')!r})"
-        elif not isinstance(problem.get("input"), (dict, list)) and problem["type"] != "value_error":
-            message += f" (got {problem.get('input')!r})"
-        yield f"{file}:{lines.near(path)}: {_dotted(path)}: {message}"
+        yield f"{file}:{lines.near(path)}: {dotted(path)}: {message}"
 
 
-def _yaml_path(loc: tuple[str | int, ...], lines: _Lines) -> tuple[str | int, ...]:
+def _yaml_path(loc: Key, lines: Lines) -> Key:
     """The location without the union tags pydantic puts into it (`bot.http.url` is `bot.url`)."""
-    path: tuple[str | int, ...] = ()
+    path: Key = ()
     for position, part in enumerate(loc):
         is_tag = position == 1 and loc[0] in {"bot", "judge"} and (*path, part) not in lines
         if not is_tag:
@@ -288,61 +223,38 @@ def _yaml_path(loc: tuple[str | int, ...], lines: _Lines) -> tuple[str | int, ..
     return path
 
 
-def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
-    """The keys allowed where an unknown one was found."""
-    models: list[type[BaseModel]] = [Monitor]
-    for part in loc[:-1]:
-        if isinstance(part, int):
-            continue
-        inner = [m for model in models if part in model.model_fields for m in _models_in(model, part)]
-        models = inner or models
-    return [name for model in models for name in model.model_fields if name not in _OURS]
-
-
-def _models_in(model: type[BaseModel], field: str) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
-    queue: list[Any] = [model.model_fields[field].annotation]
-    while queue:
-        annotation = queue.pop()
-        if isinstance(annotation, type) and issubclass(annotation, Section):
-            found.append(annotation)
-        else:
-            queue.extend(get_args(annotation))
-    return found
-
-
-def _unknown_metrics(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
-    places: list[tuple[tuple[str | int, ...], str]] = [
-        (("metrics", i), name) for i, name in enumerate(monitor.metrics)
-    ]
+def _unknown_metrics(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str]:
+    places: list[tuple[Key, str]] = [(("metrics", i), name) for i, name in enumerate(monitor.metrics)]
     places += [(("targets", i, "metric"), target.metric) for i, target in enumerate(monitor.targets)]
     try:
         known = list(catalogue(monitor))
     except ConfigError as error:
-        key = tuple((error.key or "").split("."))
+        # A wrong rubric names its own file; the monitor's line is the one that brings it in.
+        key = ("rubrics",) if error.key is None or error.file else tuple(error.key.split("."))
         yield f"{file}:{lines.near(key)}: {error}"
         return
     for path, name in places:
         if name not in known:
-            suggestion = _suggest(name, known)
-            yield f"{file}:{lines.near(path)}: {_dotted(path)}: unknown metric {name!r}{suggestion}"
+            suggestion = suggest(name, known)
+            yield f"{file}:{lines.near(path)}: {dotted(path)}: unknown metric {name!r}{suggestion}"
 
 
-def _unknown_format(monitor: Monitor, file: Path, lines: _Lines) -> Iterator[str]:
+def _unknown_format(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str]:
     known = ("auto", *known_formats())
     if monitor.conversations is not None and monitor.conversations.format not in known:
         place = ("conversations", "format")
         given = monitor.conversations.format
-        wrong = f"unknown format {given!r}{_suggest(given, known)}"
-        yield f"{file}:{lines.near(place)}: {_dotted(place)}: {wrong}"
+        wrong = f"unknown format {given!r}{suggest(given, known)}"
+        yield f"{file}:{lines.near(place)}: {dotted(place)}: {wrong}"
 
 
-def _suggest(given: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=3, cutoff=0.5)
-    # difflib rates minimun nearer to minimum_n than to minimum; a typo rarely changes the length.
-    close.sort(key=lambda name: abs(len(name) - len(given)))
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(set(known)))}"
+def _unusable_prompts(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str]:
+    folder = monitor.judge.prompts if isinstance(monitor.judge, OpenAIJudge) else None
+    if folder is None:
+        return
+    from rag_checks.judge.prompts import prompts_of  # noqa: PLC0415 - few monitors have prompts of their own
 
-
-def _dotted(path: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in path)
+    try:
+        prompts_of(str(monitor.directory / folder))
+    except ConfigError as error:
+        yield f"{file}:{lines.near(('judge', 'prompts'))}: judge.prompts: {error}"

@@ -1,6 +1,6 @@
 """What the evaluation needs of a judge, a bot and a reply cache: protocols and the judge's tasks.
 
-A judge answers four small tasks; every judged metric is computed from their answers. An answer is
+A judge answers a few small tasks; every judged metric is computed from their answers. An answer is
 taken apart once and all its claims are checked in one call, so five metrics cost at most four calls:
 
 =====================  ===============================================  =================================
@@ -11,6 +11,8 @@ ANALYSE_REFERENCE      question, reference                              claims (
 CHECK_CONTEXTS         question, contexts, claims, answer/reference     each claim supported? each context
                                                                         useful?
 COMPARE_CLAIMS         question, both texts, both claim lists           each claim stated by the other side?
+CHECK_CITATIONS        question, cited contexts, citing sentences       each context supports its sentence?
+GRADE_RUBRIC           a rubric, and the fields that it needs           each required point met? one label
 =====================  ===============================================  =================================
 """
 
@@ -31,6 +33,8 @@ class Task(StrEnum):
     ANALYSE_REFERENCE = "analyse_reference"
     CHECK_CONTEXTS = "check_contexts"
     COMPARE_CLAIMS = "compare_claims"
+    CHECK_CITATIONS = "check_citations"
+    GRADE_RUBRIC = "grade_rubric"
 
 
 class JudgeRequest(Record):
@@ -38,7 +42,9 @@ class JudgeRequest(Record):
 
     `inputs` holds JSON values only: `question`, `answer`, `reference` (str), `history` (list of
     {role, content}), `contexts` (list of str), `answer_claims`, `reference_claims` (lists of str),
-    `rate_contexts` (bool). What a task does not use is absent.
+    `rate_contexts` (bool), `citations` (list of {sentence, context}, the context by its 1-based place in
+    `contexts`), `rewritten_query` (str), `tool_calls` (list of {name, arguments}); of a rubric `rubric`
+    ({question, labels: {label: meaning}}) and `points` (list of str). What a task does not use is absent.
     """
 
     task: Task
@@ -100,11 +106,35 @@ class ClaimComparison(Output):
     reference_claims: list[ClaimVerdict]
 
 
+class CitationCheck(Output):
+    """Reply to CHECK_CITATIONS: every id sent comes back exactly once."""
+
+    citations: list[ClaimVerdict]
+
+
+class PointVerdict(Output):
+    """One required point of a rubric judged."""
+
+    id: int = Field(description="1-based position of the point in the list that was sent.")
+    reason: str
+    met: bool
+
+
+class RubricGrade(Output):
+    """Reply to GRADE_RUBRIC: every point's id exactly once, and a label of the rubric; reasons come first."""
+
+    points: list[PointVerdict] = Field(default_factory=list)
+    reason: str
+    label: str = Field(description="One of the labels that were sent.")
+
+
 OUTPUTS: dict[Task, type[Output]] = {
     Task.ANALYSE_ANSWER: AnswerAnalysis,
     Task.ANALYSE_REFERENCE: ReferenceAnalysis,
     Task.CHECK_CONTEXTS: ContextCheck,
     Task.COMPARE_CLAIMS: ClaimComparison,
+    Task.CHECK_CITATIONS: CitationCheck,
+    Task.GRADE_RUBRIC: RubricGrade,
 }
 
 

@@ -371,6 +371,9 @@ class RunSummary(Record):
     run: EvalRun
     level: Level = Field(description="The worst level among the verdicts that page.")
     verdicts: tuple[Verdict, ...]
+    metric_titles: dict[str, str] = Field(
+        default_factory=dict, description="What people call a team's own rubrics, by metric."
+    )
     findings: tuple[Finding, ...] = ()
     expectations: tuple[ExpectationResult, ...] = ()
     trends: tuple[Trend, ...] = ()

@@ -1,8 +1,9 @@
 """A fake OpenAI-compatible endpoint on 127.0.0.1 with every fault a judge meets.
 
-It answers the judge's four tasks from the data in the prompt, deterministically: claims are the sentences of
-the text, a claim is supported when its words are in the contexts (or the other text). Faults are named modes;
-an endpoint that cannot do something is set up with `rejects` and `ignores_format`.
+It answers the judge's tasks from the data in the prompt, deterministically: claims are the sentences of the
+text, a claim is supported when its words are in the contexts (or the other text), a rubric's point is met
+when the answer holds it, its grade is the first label. Faults are named modes; an endpoint that cannot do
+something is set up with `rejects` and `ignores_format`.
 
 In tests: `with FakeOpenAI() as fake: …`. As a process of its own: `python tests/fake_openai.py --latency 0.2`
 prints its port.
@@ -110,8 +111,32 @@ def data_of(body: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def rubric_of(body: dict[str, Any]) -> dict[str, Any] | None:
+    """The rubric in the instructions of a task's prompt; None for other tasks."""
+    lines = body["messages"][0]["content"].splitlines()
+    found = [line for line in lines if line.startswith('{"question":') and '"labels":' in line]
+    return json.loads(found[-1]) if found else None  # those before the last are examples
+
+
+def good_grade(rubric: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """What an honest judge would reply to a rubric."""
+    points = [
+        {"id": int(number), "reason": "It was looked for.", "met": point in data.get("answer", "")}
+        for number, point in rubric.get("points", {}).items()
+    ]
+    grade = {"reason": "So it seems.", "label": next(iter(rubric["labels"]))}
+    return {"points": points, **grade} if points else grade
+
+
 def good_output(data: dict[str, Any]) -> dict[str, Any]:
     """What an honest judge would reply to the data."""
+    if "citations" in data:
+        return {
+            "citations": [
+                _verdicts({number: one["sentence"]}, data["contexts"][str(one["context"])])[0]
+                for number, one in data["citations"].items()
+            ]
+        }
     if "contexts" in data:
         source = " ".join(data["contexts"].values())
         output = {
@@ -149,7 +174,8 @@ def _verdicts(claims: dict[str, str], source: str) -> list[dict[str, Any]]:
 
 
 def _with_first_list(output: dict[str, Any], change: Callable[[list[Any]], list[Any]]) -> str:
-    name = next(name for name in ("answer_claims", "reference_claims", "contexts") if output.get(name))
+    lists = ("answer_claims", "reference_claims", "contexts", "citations", "points")
+    name = next(name for name in lists if output.get(name))
     return json.dumps(output | {name: change(output[name])}, ensure_ascii=False)
 
 
@@ -291,7 +317,8 @@ class FakeOpenAI:
         self, state: State, body: dict[str, Any], data: dict[str, Any] | None, mode: str | None
     ) -> dict[str, Any]:
         if data is not None:
-            text = spoilt(good_output(data), mode)
+            rubric = rubric_of(body)
+            text = spoilt(good_grade(rubric, data) if rubric else good_output(data), mode)
         elif state.ignores_format or mode == "prose" or "response_format" not in body:
             text = "Hello, dear reader!"
         else:

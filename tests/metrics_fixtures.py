@@ -7,6 +7,7 @@ from typing import Any
 from rag_checks import metrics
 from rag_checks.protocols import (
     AnswerAnalysis,
+    CitationCheck,
     ClaimComparison,
     ClaimVerdict,
     ContextCheck,
@@ -123,12 +124,15 @@ def claim_verdicts(claims: Sequence[str]) -> list[ClaimVerdict]:
 
 
 def verdicts_for(request: JudgeRequest) -> Any:
-    """The reply to one of the two checks, by the plus signs."""
+    """The reply to one of the checks, by the plus signs."""
     inputs = request.inputs
     answer = claim_verdicts(inputs.get("answer_claims", []))
     reference = claim_verdicts(inputs.get("reference_claims", []))
     if request.task == Task.COMPARE_CLAIMS:
         return ClaimComparison(answer_claims=answer, reference_claims=reference)
+    if request.task == Task.CHECK_CITATIONS:
+        cited = [inputs["contexts"][one["context"] - 1] for one in inputs["citations"]]
+        return CitationCheck(citations=claim_verdicts(cited))
     contexts = [
         ContextVerdict(id=place, reason=f"because {context}", useful=context.startswith("+"))
         for place, context in enumerate(inputs["contexts"] if inputs["rate_contexts"] else [], start=1)
@@ -166,8 +170,8 @@ def make_case(
 
 
 def grade(case: Case, *names: str, judge: Any = None) -> dict[str, Score]:
-    """Scores by metric name; all metrics without names."""
-    wanted = [metrics.get(name) for name in names or metrics.names()]
+    """Scores by metric name; without names, of the metrics graded by default."""
+    wanted = [metrics.get(name) for name in names] or metrics.defaults()
     scores = asyncio.run(metrics.grade_case("run", case, wanted, judge or ScriptedJudge()))
     assert [score.metric for score in scores] == [metric.name for metric in wanted]
     return {score.metric: score for score in scores}

@@ -108,7 +108,8 @@ def test_every_monitor_file_has_a_dag_and_a_broken_one_hides_no_other(dags: dict
     """A broken file's DAG says what is wrong; the others are as if it were not there."""
     broken = {name: dag.doc_md for name, dag in dags.items() if "broken" in dag.tags}
     assert set(dags) - set(broken) == {
-        f"rag_nightly_toy{kind}" for kind in ("", "_refused", "_lost", "_full")
+        "rag_watchdog",
+        *(f"rag_nightly_toy{kind}" for kind in ("", "_refused", "_lost", "_full")),
     }
     assert set(broken) == {"rag_nightly_toy_broken", "rag_nightly_toy_cron", "rag_nightly_toy_again_twice"}
     assert "did you mean 'language'?" in broken["rag_nightly_toy_broken"]
@@ -440,3 +441,17 @@ def test_a_night_on_postgres_ends_like_the_same_night_without_airflow(
         assert [row for row in rows["outbox"] if "printed" in row] == rows["outbox"]
         assert len(rows["outbox"]) == 1
         assert rows == table_rows(other)
+
+
+def test_the_watchdog_tells_of_nights_that_are_overdue(dags: dict[str, Any], space: Workspace) -> None:
+    """One task a file: months after its last night the toy is told as overdue; unreadable files are red."""
+    dag_run = dags["rag_watchdog"].test(logical_date=LOGICAL_DATE)
+    found = {task.rendered_map_index: str(task.state) for task in dag_run.get_task_instances()}
+    toy = {state for name, state in found.items() if name.endswith("toy.yaml")}
+    assert toy == {"success"}
+    assert "failed" in found.values()
+    with Store.open(space.settings.store_url) as store:
+        overdue = [
+            message for message in store.messages() if "rag-checks run toy --night" in str(message.payload)
+        ]
+    assert len(overdue) == 1

@@ -61,7 +61,7 @@ def test_json_holds_numbers_and_nothing_else_is_printed(cli: CommandLine, labell
         (("--map", "=gold"), "FIELD=COLUMN"),
         (("--map", "refrence=gold"), "did you mean 'reference'"),
         (("--map", "reference=golden"), "no row has the column 'golden'"),
-        (("--metrics", "correctness"), "did you mean 'answer_correctness'"),
+        (("--metrics", "answer_corectness"), "did you mean 'answer_correctness'"),
         (("--labels", "labels"), "no row has the column 'labels'"),
         (("--labels", "gold"), "no true/false label"),
         (("--judge", "some-model"), "OPENAI_API_KEY"),
@@ -116,3 +116,42 @@ def test_a_judge_without_quota_shows_what_was_graded_and_the_rest_is_paid_later(
         (row,) = json.loads(cli(*args, code=0).out)["metrics"]
         assert row["n_ok"] == 30
         assert len(judge.state.requests) == 30 - graded
+
+
+RUBRIC = """\
+name: tone
+version: 1
+title: {en: Tone}
+stage: generation
+needs: [response]
+question: {en: "Is the answer polite?"}
+scale: yes_no
+"""
+
+
+def test_a_rubric_of_ones_own_is_graded_beside_what_is_named(
+    cli: CommandLine, labelled: Path, tmp_path: Path
+) -> None:
+    """By file, with the shipped ones by name; agreement with people is printed; a mistake ends with 2."""
+    rubric = tmp_path / "tone.yaml"
+    rubric.write_text(RUBRIC, encoding="utf-8")
+    args = ("evaluate", labelled, "--rubric", rubric, "--labels", "label", "--json")
+    with FakeOpenAI() as judge:
+        cli.use(OPENAI_BASE_URL=judge.url, OPENAI_API_KEY="test")
+        said = cli(*args, "--judge", "judge-1", "--metrics", "answers_the_question", code=0)
+        assert len(judge.state.requests) == 8
+    result = json.loads(said.out)
+    assert [(row["metric"], row["n_ok"]) for row in result["metrics"]] == [
+        ("answers_the_question", 4),
+        ("tone", 4),
+    ]
+    assert set(result["agreements"]) == {"answers_the_question", "tone"}
+    rubric.write_text(RUBRIC.replace("scale:", "scales:"), encoding="utf-8")
+    assert "tone.yaml:7: scales: unknown key" in cli(*args, code=2).err
+
+
+def test_a_rubric_without_a_model_says_why_it_has_no_value(cli: CommandLine, labelled: Path) -> None:
+    """The offline judge is the default, and a dash explains nothing."""
+    said = cli("evaluate", labelled, "--metrics", "answers_the_question,answer_rate", code=0)
+    assert "answers_the_question: applies to no row: " in said.out
+    assert "answer_rate: " not in said.out

@@ -9,6 +9,7 @@ import pytest
 from rag_checks import metrics
 from rag_checks.judge.offline import OfflineJudge
 from rag_checks.metrics import Description, grade_case
+from rag_checks.metrics.rubrics import shipped_rubrics
 from rag_checks.protocols import Task
 from rag_checks.records import Case, EvalItem, Response, ScoreStatus
 
@@ -54,8 +55,32 @@ def test_every_metric_has_a_paragraph_and_a_row_of_empty_cases() -> None:
 
 def test_the_tasks_name_the_metrics_that_read_them() -> None:
     """Who shares a call with whom."""
-    said = {row[0].strip("`"): row[3].split(", ") for row in table("The judge's four tasks")}
-    assert said == {task.value: [e.name for e in ALL if task.value in e.tasks] for task in Task}
+    said = {row[0].strip("`"): row[3].split(", ") for row in table("The judge's tasks")}
+    readers = {task.value: [e.name for e in ALL if task.value in e.tasks] for task in Task}
+    assert said == readers | {Task.GRADE_RUBRIC.value: ["every rubric"]}
+
+
+def test_the_table_of_rubrics_is_what_is_shipped() -> None:
+    """Titles, version, stage, needs, scale and the rules for empty cases of each."""
+    rules = {"zero": "0", "not_applicable": "n/a"}
+    assert table("Rubrics") == [
+        [
+            f"`{rubric.name}`",
+            f"{rubric.title.en} {rubric.title.zh}",
+            str(rubric.version),
+            rubric.stage,
+            ", ".join(rubric.needs) or "–",
+            rubric.scale,
+            ", ".join(
+                rules[rubric.when_empty.get(field, "zero")]
+                for field in ("response", "retrieved_contexts")
+                if field in rubric.needs
+            )
+            or "–",
+            "n/a" if rubric.answerable_only else "=",
+        ]
+        for rubric in shipped_rubrics()
+    ]
 
 
 def test_every_status_is_explained() -> None:

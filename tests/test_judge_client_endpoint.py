@@ -24,7 +24,7 @@ from judge_client_fixtures import (
 
 from rag_checks.errors import ConfigError, JudgeError, JudgeFatal, JudgeUnavailable
 from rag_checks.judge import check
-from rag_checks.judge.prompts import LANGUAGES, Prompts, prompt_data, shipped_prompts
+from rag_checks.judge.prompts import LANGUAGES, Prompts, prompt_data, prompts_of
 from rag_checks.judge.schemas import reply_schema
 from rag_checks.judge.validate import read_output
 from rag_checks.protocols import JudgeRequest, Task
@@ -155,7 +155,7 @@ def test_identity_says_who_graded(fake):
     assert identity.returned_model == "judge-1-2026-05"
     assert identity.system_fingerprint == "fp_1"
     assert identity.endpoint == fake.url
-    assert identity.prompt_hash == shipped_prompts().hash
+    assert identity.prompt_hash == prompts_of(None).hash
     assert identity.parameters == {
         "structured_output": "json_schema",
         "temperature": 0.0,
@@ -194,6 +194,9 @@ def test_examples_of_prompts_are_valid_replies(language, task):
             key: list(value.values()) if isinstance(value, dict) else value
             for key, value in example.data.items()
         }
+        if example.rubric is not None:
+            points = list(example.rubric.points.values())
+            inputs |= {"rubric": example.rubric.model_dump(exclude={"points"}), "points": points}
         request = JudgeRequest(task=task, language=language, inputs=inputs)
         assert prompt_data(request) == example.data
         assert read_output(request, json.dumps(example.reply), truncated=False)

@@ -51,6 +51,7 @@ DEVELOPING = {
     "pytest-xdist": "make test, in two processes",
     "ruff": "make check",
     "types-pyyaml": "make check",
+    "types-croniter": "make check",
 }
 
 

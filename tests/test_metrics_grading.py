@@ -28,6 +28,7 @@ FULL = {
     "intent": "Leave ",
     "answerable": True,
 }
+DEFAULTS = [metric.name for metric in metrics.defaults()]
 JUDGED = [name for name in metrics.names() if metrics.get(name).judged]
 OK, NOT_APPLICABLE = ScoreStatus.OK, ScoreStatus.NOT_APPLICABLE
 JUDGE_ERROR, BOT_ERROR = ScoreStatus.JUDGE_ERROR, ScoreStatus.BOT_ERROR
@@ -35,7 +36,7 @@ JUDGE_ERROR, BOT_ERROR = ScoreStatus.JUDGE_ERROR, ScoreStatus.BOT_ERROR
 
 def test_a_full_case_gets_a_value_from_every_metric():
     """Every metric grades a case with all fields, with a version, a reason and evidence."""
-    scores = grade(make_case(**FULL))
+    scores = grade(make_case(**FULL, answer="The answer [1]."), *metrics.names())
     assert set(scores) == set(metrics.names())
     for score in scores.values():
         assert score.status is OK
@@ -45,7 +46,7 @@ def test_a_full_case_gets_a_value_from_every_metric():
         assert score.metric_version == metrics.get(score.metric).version
 
 
-def test_all_metrics_cost_four_calls_and_one_batch_of_similarities():
+def test_the_default_metrics_cost_four_calls_and_one_batch_of_similarities():
     """Shared work is asked once: both analyses side by side, then the two checks and the similarities."""
     judge = ScriptedJudge(delay=0.01)
     grade(make_case(**FULL), judge=judge)
@@ -467,7 +468,7 @@ def test_a_fatal_error_stops_at_once_and_leaves_nothing_running():
             return await ask(request)
 
         judge.ask = ask
-        wanted = [metrics.get(name) for name in metrics.names()]
+        wanted = metrics.defaults()
         with pytest.raises(JudgeFatal, match="401"):
             await metrics.grade_case("run", make_case(**FULL), wanted, judge)
         assert judge.cancelled == 1
@@ -504,7 +505,7 @@ def test_cancelling_a_case_cancels_its_calls():
 
     async def run():
         judge = ScriptedJudge(delay=30)
-        wanted = [metrics.get(name) for name in metrics.names()]
+        wanted = metrics.defaults()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
                 await metrics.grade_case("run", make_case(**FULL), wanted, judge)
@@ -517,7 +518,7 @@ def test_cancelling_a_case_cancels_its_calls():
 @pytest.mark.parametrize("order", [1, -1])
 def test_usage_over_scores_is_the_true_usage(order):
     """Each shared reply is booked once, on the first metric in registry order that wanted it."""
-    names = metrics.names()[::order]
+    names = DEFAULTS[::order]
     scores = grade(make_case(**FULL), *names)
     total = sum((score.usage for score in scores.values()), Usage())
     assert (total.calls, total.prompt_tokens) == (4, 1111)

@@ -1,6 +1,7 @@
 """Who grades: the OpenAI-compatible client, the offline judge, prompts."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_checks import monitor
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 def open_judge(
     config: monitor.OfflineJudge | monitor.OpenAIJudge,
     *,
+    directory: Path = Path(),
     cache: ReplyCache | None = None,
     spending: "Spending | None" = None,
 ) -> Judge:
@@ -20,12 +22,13 @@ def open_judge(
 
     Args:
         config: the monitor's judge section; see `transport.Endpoint` for what the environment adds.
+        directory: where the monitor file lies; `judge.prompts` starts there.
         cache: where paid replies are kept; the offline judge needs none.
         spending: the budget; the offline judge costs nothing.
 
     Raises:
         MissingSecret: the endpoint needs a key and none is set.
-        ConfigError: the base URL is not one.
+        ConfigError: the base URL is not one, or a prompt of the team's own cannot be used.
     """
     from rag_checks.judge.offline import OfflineJudge  # noqa: PLC0415 - only a judge that is used is loaded
 
@@ -34,6 +37,8 @@ def open_judge(
         return offline
     from rag_checks.judge.client import OpenAIJudge  # noqa: PLC0415 - the openai SDK is slow to import
 
+    if config.prompts is not None:
+        config = config.model_copy(update={"prompts": str(directory / config.prompts)})
     return OpenAIJudge(config, cache=cache, similarity=offline.similarity, spending=spending)
 
 

@@ -20,7 +20,7 @@ from rag_checks.judge.completion import Completion
 from rag_checks.judge.embeddings import Embedder
 from rag_checks.judge.failures import Failure, Rule
 from rag_checks.judge.ladder import Capabilities, probe
-from rag_checks.judge.prompts import Prompts, shipped_prompts
+from rag_checks.judge.prompts import Prompts, prompts_of
 from rag_checks.judge.replies import reply_from_store, reply_key, stored_reply
 from rag_checks.judge.retry import Patience, persist
 from rag_checks.judge.schemas import reply_schema
@@ -72,7 +72,7 @@ class OpenAIJudge:
         self._cache = cache
         self._similarity = similarity
         self._endpoint = Endpoint(config, environ)
-        self._prompts: Prompts = shipped_prompts()
+        self._prompts: Prompts = prompts_of(config.prompts)
         self._patience = Patience(config.timeout_s, config.deadline_s, config.retries, first_wait_s)
         # 0 in one file and 0.0 in another are the same judge.
         self._temperature = None if config.temperature is None else float(config.temperature)

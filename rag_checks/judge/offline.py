@@ -16,12 +16,14 @@ from functools import cached_property
 from typing import Any
 
 from rag_checks import text as texts
+from rag_checks.errors import JudgeError
 from rag_checks.judge import offline_claims, offline_contexts, offline_lexicon, offline_verdicts
 from rag_checks.judge.offline_features import aliases
 from rag_checks.judge.offline_questions import reconstruct
 from rag_checks.judge.offline_text import Text, analyse
 from rag_checks.protocols import (
     AnswerAnalysis,
+    CitationCheck,
     ClaimComparison,
     ClaimVerdict,
     ContextCheck,
@@ -39,7 +41,7 @@ CODE_VERSION = "1"
 
 
 class OfflineJudge:
-    """Implements `protocols.Judge` with strings only; safe to call concurrently; raises no judge error."""
+    """Implements `protocols.Judge` with strings only; safe to call concurrently; judges all but rubrics."""
 
     @cached_property
     def identity(self) -> JudgeIdentity:
@@ -55,8 +57,14 @@ class OfflineJudge:
         )
 
     async def ask(self, request: JudgeRequest) -> JudgeReply:
-        """Answer one task at once; costs processor time only."""
-        output = _TASKS[request.task](request.inputs, request.language)
+        """Answer one task at once; costs processor time only.
+
+        Raises JudgeError (kind unsupported) for a rubric: words alone decide none.
+        """
+        work = _TASKS.get(request.task)
+        if work is None:
+            raise JudgeError(f"{request.task} needs a judge with a model", kind="unsupported")
+        output = work(request.inputs, request.language)
         return JudgeReply(output=output, identity=self.identity, usage=Usage())
 
     async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:  # noqa: ARG002 - both languages alike
@@ -115,6 +123,22 @@ def _compare_claims(inputs: dict[str, Any], language: Language) -> ClaimComparis
     return ClaimComparison(answer_claims=_numbered(supported), reference_claims=_numbered(stated))
 
 
+def _check_citations(inputs: dict[str, Any], language: Language) -> CitationCheck:
+    """Each passage for itself; of a sentence that cites several, a part is enough."""
+    cited: list[dict[str, Any]] = inputs["citations"]
+    sources = Counter(one["sentence"] for one in cited)
+    found = []
+    for one in cited:
+        passage = [inputs["contexts"][one["context"] - 1]]
+        parts = [
+            one["sentence"],
+            *(offline_contexts.parts(one["sentence"]) if sources[one["sentence"]] > 1 else ()),
+        ]
+        findings = [offline_contexts.supported_by(part, passage, language) for part in parts]
+        found.append(next((finding for finding in findings if finding[0]), findings[0]))
+    return CitationCheck(citations=_numbered(found))
+
+
 def _numbered(findings: Sequence[offline_verdicts.Finding]) -> list[ClaimVerdict]:
     return [
         ClaimVerdict(id=at, reason=why, supported=holds) for at, (holds, why) in enumerate(findings, start=1)
@@ -126,6 +150,7 @@ _TASKS: dict[Task, Callable[[dict[str, Any], Language], Output]] = {
     Task.ANALYSE_REFERENCE: _analyse_reference,
     Task.CHECK_CONTEXTS: _check_contexts,
     Task.COMPARE_CLAIMS: _compare_claims,
+    Task.CHECK_CITATIONS: _check_citations,
 }
 
 

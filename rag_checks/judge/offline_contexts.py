@@ -41,6 +41,11 @@ def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Fin
     return _checked(said, analyse(passage), best, language)
 
 
+def parts(sentence: str) -> list[str]:
+    """The parts of a sentence between commas and semicolons."""
+    return [part for part in _PARTS.split(sentence) if part.strip()]
+
+
 def _checked(said: Text, passage: Text, share: float, language: Language) -> Finding:
     missing = [name for name in said.names if passage.has(name) < _NAME_FOUND and name not in passage.folded]
     if missing:

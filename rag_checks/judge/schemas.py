@@ -3,22 +3,29 @@
 from functools import lru_cache
 from typing import Any, cast
 
-from rag_checks.judge.validate import expected_ids
+from rag_checks.judge.validate import VERDICTS, expected_ids, rubric_labels
 from rag_checks.protocols import OUTPUTS, JudgeRequest, Task
 
 
 def reply_schema(request: JudgeRequest) -> dict[str, Any]:
     """The schema of a reply: only the lists that are asked for, the reason before each verdict."""
-    return task_schema(request.task, tuple(expected_ids(request)))
+    schema = task_schema(request.task, tuple(expected_ids(request)))
+    if request.task is not Task.GRADE_RUBRIC:
+        return schema
+    label = {"type": "string", "enum": list(rubric_labels(request))}
+    return schema | {"properties": schema["properties"] | {"label": label}}
 
 
 @lru_cache(maxsize=64)
-def task_schema(task: Task, lists: tuple[str, ...] = ()) -> dict[str, Any]:
+def task_schema(task: Task, lists: tuple[str, ...] | None = None) -> dict[str, Any]:
     """The schema of a task's reply with these lists of verdicts, or with all."""
     full = OUTPUTS[task].model_json_schema()
     definitions = full.get("$defs", {})
-    if lists:
-        full = full | {"properties": {name: full["properties"][name] for name in lists}}
+    if lists is not None:
+        wanted = {
+            name: value for name, value in full["properties"].items() if name in lists or name not in VERDICTS
+        }
+        full = full | {"properties": wanted}
     return cast("dict[str, Any]", _strict(full, definitions))
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -13,16 +13,23 @@ from rag_checks.judge.parse import cleaned, json_objects, strict_object
 from rag_checks.protocols import (
     OUTPUTS,
     AnswerAnalysis,
-    ClaimComparison,
-    ContextCheck,
     JudgeRequest,
     Output,
     ReferenceAnalysis,
+    RubricGrade,
     Task,
 )
-from rag_checks.text import clean
+from rag_checks.text import clean, normalise
 
-_VERDICTS = {"answer_claims": "supported", "reference_claims": "supported", "contexts": "useful"}
+VERDICTS = {
+    "answer_claims": "supported",
+    "reference_claims": "supported",
+    "contexts": "useful",
+    "citations": "supported",
+    "points": "met",
+}
+"""The lists of verdicts in replies, and the truth value in each entry."""
+
 # The only texts that mean nothing but a truth value; numbers other than 0 and 1 would be a guess at a scale.
 _TRUTH = {"true": True, "yes": True, "是": True, "false": False, "no": False, "否": False}
 _REFUSAL = re.compile(
@@ -35,15 +42,23 @@ _MOST_PROBLEMS = 5
 
 def expected_ids(request: JudgeRequest) -> dict[str, int]:
     """How many verdicts each list of the reply must hold; lists that are not asked for are absent."""
-    if request.task not in (Task.CHECK_CONTEXTS, Task.COMPARE_CLAIMS):
-        return {}
     inputs = request.inputs
-    counts: dict[str, int] = {
-        name: len(inputs[name]) for name in ("answer_claims", "reference_claims") if name in inputs
-    }
+    sent = {
+        Task.CHECK_CONTEXTS: ("answer_claims", "reference_claims"),
+        Task.COMPARE_CLAIMS: ("answer_claims", "reference_claims"),
+        Task.CHECK_CITATIONS: ("citations",),
+        Task.GRADE_RUBRIC: ("points",),
+    }.get(request.task, ())
+    counts: dict[str, int] = {name: len(inputs[name]) for name in sent if name in inputs}
     if request.task is Task.CHECK_CONTEXTS and inputs.get("rate_contexts"):
         counts["contexts"] = len(inputs.get("contexts") or ())
     return counts
+
+
+def rubric_labels(request: JudgeRequest) -> dict[str, str]:
+    """The labels a rubric's grade may have, with their meanings."""
+    labels: dict[str, str] = request.inputs["rubric"]["labels"]
+    return labels
 
 
 def read_output(request: JudgeRequest, text: str, *, truncated: bool) -> Output:
@@ -92,7 +107,7 @@ def _validated(request: JudgeRequest, candidate: dict[str, Any], problems: list[
     """The candidate as an output; None with the reasons added to `problems`."""
     counts = expected_ids(request)
     try:
-        output = OUTPUTS[request.task].model_validate(_prepared(candidate, counts))
+        output = OUTPUTS[request.task].model_validate(_prepared(request, candidate, counts))
     except ValidationError as error:
         problems.extend(
             f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
@@ -102,20 +117,24 @@ def _validated(request: JudgeRequest, candidate: dict[str, Any], problems: list[
     broken = [problem for name, count in counts.items() for problem in _wrong_ids(output, name, count)]
     if isinstance(output, AnswerAnalysis | ReferenceAnalysis):
         broken += _blank_texts(output)
+    if isinstance(output, RubricGrade) and output.label not in rubric_labels(request):
+        broken.append(f"label: must be one of {', '.join(rubric_labels(request))}")
     problems.extend(broken)
     return None if broken else _in_order(output)
 
 
-def _prepared(candidate: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
-    """The candidate with unambiguous spellings of truth values and ids replaced.
+def _prepared(request: JudgeRequest, candidate: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
+    """The candidate with unambiguous spellings of truth values, ids and labels replaced.
 
     Verdict lists that were not asked for are dropped, as every other field that is not asked for.
     """
-    data = {name: value for name, value in candidate.items() if name not in _VERDICTS or name in counts}
+    data = {name: value for name, value in candidate.items() if name not in VERDICTS or name in counts}
     for name in counts:
-        data[name] = _with_plain_types(data.get(name), _VERDICTS[name])
+        data[name] = _with_plain_types(data.get(name), VERDICTS[name])
     if "noncommittal" in data:
         data["noncommittal"] = _truth(data["noncommittal"])
+    if request.task is Task.GRADE_RUBRIC and "label" in data:
+        data["label"] = _label(data["label"], rubric_labels(request))
     return data
 
 
@@ -134,6 +153,19 @@ def _truth(value: Any) -> Any:
     if isinstance(value, str):
         return _TRUTH.get(value.strip().casefold(), value)
     return bool(value) if type(value) is int and value in (0, 1) else value
+
+
+def _label(value: Any, labels: Collection[str]) -> Any:
+    """The label that a value spells: other case or width, a number for its digits, true for yes."""
+    if not isinstance(value, str | int | float):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    said = normalise("yes" if value is True else "no" if value is False else str(value))
+    spelt = [label for label in labels if normalise(label) == said]
+    if not spelt and said in _TRUTH:
+        spelt = [label for label in labels if _TRUTH.get(normalise(label)) is _TRUTH[said]]
+    return spelt[0] if len(spelt) == 1 else value
 
 
 def _whole(value: Any) -> Any:
@@ -166,11 +198,9 @@ def _blank(name: str, texts: Sequence[str]) -> list[str]:
 
 def _in_order(output: Output) -> Output:
     """Verdicts sorted by id, so that the order a model chose cannot matter to anyone."""
-    if not isinstance(output, ContextCheck | ClaimComparison):
-        return output
     lists = {
         name: sorted(getattr(output, name), key=attrgetter("id"))
-        for name in _VERDICTS
+        for name in VERDICTS
         if hasattr(output, name)
     }
     return output.model_copy(update=lists)

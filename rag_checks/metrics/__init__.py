@@ -17,16 +17,18 @@ mrr ndcg
 intent_accuracy      =             =                   =             =                   =
 refusal_correctness  0             by noncommittal     =             1 if it refused     n/a
 answer_rate          0             by noncommittal     =             n/a                 n/a
+citation_correctness n/a (2)       =                   0 if it cites =                   n/a
 ===================  ============  ==================  ============  ==================  =========
 
 (1) n/a without a reference: then the answer is what usefulness is measured by.
+(2) n/a for every answer without citations.
 
 For every metric: no answer at all, or a blank one with a logged error, is bot_error; a field the metric
 needs that was not recorded (None; for what an item knows also blank or empty) is n/a; contexts that are all
 blank count as (). A reference without claims makes answer_correctness and context_recall n/a.
 """
 
-from rag_checks.metrics import context, generation, retrieval, stages
+from rag_checks.metrics import citations, context, generation, retrieval, stages
 from rag_checks.metrics.grading import grade_case
 from rag_checks.metrics.registry import (
     REGISTRY,
@@ -47,6 +49,7 @@ __all__ = [
     "Description",
     "Metric",
     "Outcome",
+    "citations",
     "context",
     "defaults",
     "describe",

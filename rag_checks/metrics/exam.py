@@ -24,6 +24,7 @@ from rag_checks.protocols import (
     JudgeReply,
     JudgeRequest,
     Output,
+    PointVerdict,
     ReferenceAnalysis,
     Task,
 )
@@ -63,6 +64,11 @@ class Exam:
         self._repeat = repeat
         self._asks = frozenset(asks)
         self._tasks: list[asyncio.Task[Any]] = []
+
+    @property
+    def offline(self) -> bool:
+        """Whether the judge has no model: then nothing can be asked that words alone do not decide."""
+        return self._judge.identity.kind == "offline"
 
     @property
     def nothing_retrieved(self) -> bool:
@@ -111,21 +117,36 @@ class Exam:
         return task
 
     async def ask_own(
-        self, metric: str, task: Task, expected: type[OutputT], inputs: dict[str, Any]
+        self,
+        metric: str,
+        task: Task,
+        expected: type[OutputT],
+        inputs: dict[str, Any],
+        *,
+        language: Language | None = None,
     ) -> OutputT:
         """The judge's output to a task that only this metric wants; once a case.
+
+        `language`: of the instructions, when it is not the case's.
 
         Raises:
             JudgeError, JudgeUnavailable: as `protocols.Judge.ask`.
         """
-        return await self._ask(task, expected, inputs, key=metric)
+        return await self._ask(task, expected, inputs, key=metric, language=language)
 
     async def _ask(
-        self, task: Task, expected: type[OutputT], inputs: dict[str, Any], *, key: str | None = None
+        self,
+        task: Task,
+        expected: type[OutputT],
+        inputs: dict[str, Any],
+        *,
+        key: str | None = None,
+        language: Language | None = None,
     ) -> OutputT:
-        reply = await self._judge.ask(
-            JudgeRequest(task=task, language=self.language, inputs=inputs, repeat=self._repeat)
+        request = JudgeRequest(
+            task=task, language=language or self.language, inputs=inputs, repeat=self._repeat
         )
+        reply = await self._judge.ask(request)
         self.replies[key or task.value] = reply
         if not isinstance(reply.output, expected):
             raise JudgeError(f"the reply to {task} is a {type(reply.output).__name__}", kind="format")
@@ -166,9 +187,9 @@ class Exam:
             inputs["reference" if self.reference else "answer"] = self.yardstick
         check = await self._ask(Task.CHECK_CONTEXTS, ContextCheck, inputs)
         return ContextCheck(
-            answer_claims=_in_order(check.answer_claims, len(answer_claims)),
-            reference_claims=_in_order(check.reference_claims, len(reference_claims)),
-            contexts=_in_order(check.contexts, len(self.contexts) if rate else 0),
+            answer_claims=in_order(check.answer_claims, len(answer_claims)),
+            reference_claims=in_order(check.reference_claims, len(reference_claims)),
+            contexts=in_order(check.contexts, len(self.contexts) if rate else 0),
         )
 
     async def _answer_claims_to_check(self) -> list[str]:
@@ -198,8 +219,8 @@ class Exam:
         }
         found = await self._ask(Task.COMPARE_CLAIMS, ClaimComparison, inputs)
         return ClaimComparison(
-            answer_claims=_in_order(found.answer_claims, len(analysis.claims)),
-            reference_claims=_in_order(found.reference_claims, len(reference_claims)),
+            answer_claims=in_order(found.answer_claims, len(analysis.claims)),
+            reference_claims=in_order(found.reference_claims, len(reference_claims)),
         )
 
     async def _measure_similarity(self) -> dict[Ask, list[float]]:
@@ -225,10 +246,10 @@ def _without_blanks(texts: Sequence[str]) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-Verdict = TypeVar("Verdict", ClaimVerdict, ContextVerdict)
+Verdict = TypeVar("Verdict", ClaimVerdict, ContextVerdict, PointVerdict)
 
 
-def _in_order(verdicts: Sequence[Verdict], sent: int) -> list[Verdict]:
+def in_order(verdicts: Sequence[Verdict], sent: int) -> list[Verdict]:
     """The verdicts by id. Raises JudgeError(kind="format") unless each id 1..sent is there exactly once."""
     ordered = sorted(verdicts, key=lambda verdict: verdict.id)
     if [verdict.id for verdict in ordered] != list(range(1, sent + 1)):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_checks.errors import ConfigError
 from rag_checks.protocols import Task
-from rag_checks.records import Language, Stage
+from rag_checks.records import Language, Stage, content_hash
 
 if TYPE_CHECKING:
     from rag_checks.metrics.exam import Exam
@@ -30,6 +30,8 @@ class Ask(StrEnum):
     REFERENCE_SIMILARITY = "reference_similarity"
     QUESTION_SIMILARITY = "question_similarity"
 
+
+_READABLE = 60  # characters of options that a version spells out; longer ones are hashed
 
 TASKS: dict[Ask, Task | None] = {
     Ask.ANSWER: Task.ANALYSE_ANSWER,
@@ -108,7 +110,10 @@ class Metric:
             known = ", ".join(type(self.options).model_fields)
             raise ConfigError(f"{first['msg']}; options of {self.name}: {known}", key=place) from error
         changed = options.model_dump(mode="json", exclude_defaults=True)
-        version = f"{self.version}{json.dumps(changed, sort_keys=True)}" if changed else self.version
+        said = json.dumps(changed, sort_keys=True)
+        if len(said) > _READABLE:
+            said = f"+{content_hash(changed)[:8]}"
+        version = f"{self.version}{said}" if changed else self.version
         return replace(self, options=options, version=version)
 
     @property
@@ -176,14 +181,25 @@ def metric(
     return register
 
 
-def get(name: str, known: Mapping[str, Metric] = REGISTRY) -> Metric:
-    """The metric of that name among the known ones. Raises ConfigError naming the nearest."""
+def get(name: str, known: Mapping[str, Metric] | None = None) -> Metric:
+    """The metric of that name among the known ones, by default the registry's and the shipped rubrics.
+
+    Raises ConfigError naming the nearest.
+    """
+    if known is None:
+        known = REGISTRY if name in REGISTRY else _with_rubrics()
     found = known.get(name)
     if found is None:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(known)}"
         raise ConfigError(f"unknown metric {name!r}; {hint}", key="metrics")
     return found
+
+
+def _with_rubrics() -> Mapping[str, Metric]:
+    from rag_checks.metrics.catalogue import known_metrics  # noqa: PLC0415 - it builds on this module
+
+    return known_metrics()
 
 
 def names() -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from rag_checks.errors import ConfigError
 
 MONITOR_EXTRA = "pip install 'rag-checks[monitor]'"
-_NIGHT_NEEDS = ("great_expectations", "jinja2", "matplotlib", "pandas", "slack_sdk")
+_NIGHT_NEEDS = ("croniter", "great_expectations", "jinja2", "matplotlib", "pandas", "slack_sdk")
 
 
 def lacking() -> list[str]:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from rag_checks.errors import PermanentError, TransientError
 from rag_checks.evaluation import evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.judge.agreement import Agreement, agreement, agreement_note
+from rag_checks.metrics.catalogue import known_metrics
 from rag_checks.monitor import OfflineJudge, OpenAIJudge
 from rag_checks.pipeline.labelled import Table, read_table, shortened
 from rag_checks.pipeline.writing import write_whole
@@ -44,12 +46,13 @@ class FileResult:
 
     Attributes:
         cases: rows that were graded.
-        unreadable: rows that could not be read; `problems` names the first of them.
+        unreadable: rows that could not be read.
         metrics: one row a metric.
         judge_line: who graded and what it cost.
         label_field: column with people's labels.
         labelled: rows with a label.
         agreements: metric → agreement of its scores with the labels.
+        problems: metrics asked for by name that apply to no row, and rows that could not be read.
         error: why the judge did not get through the file; what it left is counted as failed.
     """
 
@@ -89,6 +92,7 @@ def evaluate_file(
     path: Path,
     *,
     metric_names: Sequence[str] = (),
+    rubric_files: Sequence[Path] = (),
     mapping: Mapping[str, str] | None = None,
     label_field: str | None = None,
     judge_name: str = "offline",
@@ -100,7 +104,8 @@ def evaluate_file(
 
     Args:
         path: JSONL, a JSON array, CSV or Parquet, plain or compressed.
-        metric_names: what to grade; the default ones that apply when empty.
+        metric_names: what to grade; without names and rubric files, the default ones that apply.
+        rubric_files: rubrics of one's own to grade too.
         mapping: our field → column of the file.
         label_field: column with people's labels (true/false, 1/0, good/bad); a row without one is graded all
             the same.
@@ -113,12 +118,14 @@ def evaluate_file(
         The result, also when the judge went down on the way: then `error` says so.
 
     Raises:
-        ConfigError: an unknown metric or field, a column that no row has, labels that are none.
+        ConfigError: an unknown metric or field, a rubric that cannot be used, a column that no row has,
+            labels that are none.
         SourceError: no such file, or not one row could be read.
         JudgeFatal, JudgeUnavailable: the judge graded nothing at all.
         OSError: the output cannot be written; it is tried before anything is graded.
     """
-    wanted = [metric_registry.get(name) for name in dict.fromkeys(metric_names)] or metric_registry.defaults()
+    wanted = _wanted(metric_names, rubric_files)
+    named = bool(metric_names or rubric_files)
     table = read_table(path, mapping or {}, label_field, limit)
     if output is not None:
         _check_writable(output)
@@ -139,14 +146,22 @@ def evaluate_file(
     return FileResult(
         cases=len(table.cases),
         unreadable=len(table.unreadable),
-        metrics=[row for row in rows if row.n_not_applicable < row.n_total or metric_names],
+        metrics=[row for row in rows if row.n_not_applicable < row.n_total or named],
         judge_line=_judge_line(judge, config, memory.scores),
         label_field=label_field,
         labelled=len(table.labels),
-        agreements=_agreements(wanted, by_metric, table.labels, explicit=bool(metric_names)),
-        problems=shortened(table.problems),
+        agreements=_agreements(wanted, by_metric, table.labels, explicit=named),
+        problems=[*(_without_any(by_metric) if named else ()), *shortened(table.problems)],
         error=error,
     )
+
+
+def _wanted(names: Sequence[str], rubric_files: Sequence[Path]) -> list[metric_registry.Metric]:
+    if not (names or rubric_files):
+        return metric_registry.defaults()
+    known = known_metrics(rubric_files)
+    own = [name for name in known if name not in known_metrics()]
+    return [metric_registry.get(name, known) for name in dict.fromkeys([*names, *own])]
 
 
 async def _grade(
@@ -228,6 +243,16 @@ def _agreements(
             if any(value is not None for value, _ in pairs):
                 found[metric.name] = agreement(pairs)
     return found
+
+
+def _without_any(scores: Mapping[str, Sequence[Score]]) -> list[str]:
+    """Why metrics apply to no row at all; a dash in a table explains nothing."""
+    reasons = {
+        name: Counter(score.reason for score in found).most_common(1)[0][0]
+        for name, found in scores.items()
+        if found and all(score.status is ScoreStatus.NOT_APPLICABLE for score in found)
+    }
+    return [f"{name}: applies to no row: {reason}" for name, reason in reasons.items()]
 
 
 def _judge_line(judge: JudgeIdentity, config: OfflineJudge | OpenAIJudge, scores: Sequence[Score]) -> str:

@@ -50,6 +50,7 @@ async def _evaluate(
     scores = store.scores(eval_run_id)
     judge = open_judge(
         monitor.judge,
+        directory=monitor.directory,
         cache=store.reply_cache(),
         spending=_spending(monitor, cases, scores, planned=len(store.cases(eval_run_id))),
     )

@@ -155,7 +155,7 @@ async def _judge_and_bot(monitor: Monitor, item: EvalItem | None) -> list[Check]
     checks = []
     subject = f"{monitor.monitor}: judge"
     try:
-        judge = open_judge(monitor.judge)
+        judge = open_judge(monitor.judge, directory=monitor.directory)
         try:
             checks += [Check(subject, "ok", line) for line in await check_judge(judge)]
         finally:

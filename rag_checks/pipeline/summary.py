@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from rag_checks.costs import costs
 from rag_checks.judge.agreement import agreement_note
+from rag_checks.metrics.catalogue import rubric_titles
 from rag_checks.monitor import Monitor
 from rag_checks.pipeline.runs import stored_run
 from rag_checks.records import GradedCase, Level, RunSummary, Trend, Usage, Verdict
@@ -42,6 +43,7 @@ def summarise(
         run=run,
         level=worst_level(decided, monitor),
         verdicts=tuple(decided),
+        metric_titles=rubric_titles(monitor),
         findings=tuple(findings),
         expectations=tuple(expectations),
         trends=tuple(charted),

@@ -9,6 +9,7 @@ from rag_checks.pipeline.plan import asks_live, plan_for_dag_run, plan_night
 from rag_checks.pipeline.run import run_night
 from rag_checks.pipeline.runs import find_run
 from rag_checks.pipeline.summary import summarise
+from rag_checks.pipeline.watch import watch
 from rag_checks.settings import Settings
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "report",
     "run_night",
     "summarise",
+    "watch",
 ]

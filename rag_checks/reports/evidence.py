@@ -73,6 +73,8 @@ def _title(metric: str, key: str, language: Language) -> str:
 def _line(key: str, place: int, entry: Mapping[str, Any], language: Language) -> Line:
     if "claim" in entry:
         return Line(entry.get("supported"), str(entry["claim"]), str(entry.get("reason", "")))
+    if "point" in entry:
+        return Line(entry.get("met"), str(entry["point"]), str(entry.get("reason", "")))
     if "question" in entry:
         return Line(None, str(entry["question"]), _plain(entry.get("similarity"), language))
     if key == "gold":

@@ -4,7 +4,7 @@ import base64
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -44,7 +44,7 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
         summary: what all readers are told.
         graded: all cases with their scores, for the breakdown and the drill-down.
     """
-    environment = _environment(summary.language)
+    environment = _environment(summary.language, tuple(sorted(summary.metric_titles.items())))
     groups = _groups(summary.verdicts)
     problems = [group.whole for group in groups if group.whole.level is not Level.OK]
     ordered = _worst_first(summary, graded)
@@ -71,8 +71,11 @@ def render_html(summary: RunSummary, graded: Sequence[GradedCase]) -> str:
     return page.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "\ufffd")
 
 
-@cache
-def _environment(language: Language) -> Environment:
+@lru_cache(maxsize=16)
+def _environment(language: Language, own_titles: tuple[tuple[str, str], ...]) -> Environment:
+    titles = dict(own_titles)
+    if language == "zh":
+        titles = {metric: words["zh"] for metric, words in NAMES["metric"].items()} | titles
     environment = Environment(
         loader=PackageLoader("rag_checks.reports"),
         autoescape=True,
@@ -91,7 +94,7 @@ def _environment(language: Language) -> Environment:
     environment.globals |= {
         "t": partial(word, language=language),
         "name": partial(name, language=language),
-        "chinese_metrics": NAMES["metric"] if language == "zh" else {},
+        "metric_titles": titles,
         "colours": {level.value: colour for level, colour in LEVEL_COLOURS.items()},
         "inks": {"line": LINE, "target": TARGET, "baseline": BASELINE, "release": RELEASE},
         "detail": partial(detail, language=language),

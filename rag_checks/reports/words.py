@@ -4,6 +4,7 @@ Levels and the names of the two series are those of the messages: who opens the 
 """
 
 from rag_checks.alerts.phrases import LEVELS, PHRASES
+from rag_checks.metrics.rubrics import shipped_rubrics
 from rag_checks.records import Language, Level
 
 Words = dict[str, dict[Language, str]]
@@ -189,6 +190,11 @@ NAMES: dict[str, Words] = {
         "intent_accuracy": {"en": "intent_accuracy", "zh": "意图准确率"},
         "refusal_correctness": {"en": "refusal_correctness", "zh": "拒答正确性"},
         "answer_rate": {"en": "answer_rate", "zh": "有效回答率"},
+        "citation_correctness": {"en": "citation_correctness", "zh": "引用正确率"},
+        **{
+            rubric.name: {"en": rubric.name, "zh": rubric.title.said("zh") or rubric.name}
+            for rubric in shipped_rubrics()
+        },
     },
     "evidence": {
         "faithfulness.claims": {
@@ -207,6 +213,14 @@ NAMES: dict[str, Words] = {
             "en": "Claims of the reference: does the answer state them?",
             "zh": "参考答案的陈述：回答是否说到？",
         },
+        "citation_correctness.citations": {
+            "en": "Citations of the answer: does the cited passage support the sentence?",
+            "zh": "回答中的引用：所引段落是否支持该句？",
+        },
+        "points": {"en": "Required points", "zh": "要求的要点"},
+        "label": {"en": "rated", "zh": "评为"},
+        "label_score": {"en": "worth", "zh": "对应得分"},
+        "label_reason": {"en": "why", "zh": "理由"},
         "claims": {"en": "Claims", "zh": "陈述"},
         "questions": {
             "en": "Questions this answer would answer, and how similar they are to the one asked",
