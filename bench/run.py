@@ -26,6 +26,7 @@ BENCHES = {
     "bench_offline": ["--items", "500"],
     "bench_parse": ["--repeat", "1"],
     "bench_night": ["--history", "3"],
+    "bench_peers": ["--items", "10"],
 }
 
 
