@@ -62,8 +62,27 @@ check: $(INSTALLED) ## linters, types, layers
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(INSTALLED) ## throughput and cost of the harness against its targets; some minutes
+bench: $(INSTALLED) ## throughput and cost against the targets and against ragas and DeepEval; some minutes
 	@$(BIN)/python bench/run.py
+
+JUDGE ?= offline
+SETS ?=
+.PHONY: judge-agreement
+judge-agreement: $(INSTALLED) ## agreement with people's labels; JUDGE=offline, a model or a monitor file; SETS="name=file …"
+	@env -u RAG_CHECKS_MONITORS $(BIN)/python scripts/judge_agreement.py --judge $(JUDGE) $(SETS)
+
+.PHONY: judge-train
+judge-train: $(INSTALLED) ## refit the offline judge: TRAIN=labelled.jsonl; SETS="name=file …" are measured, not fitted
+	@test -n "$(TRAIN)" || { echo "say which file: make judge-train TRAIN=evouna_train_6000.jsonl (docs/data.md)"; exit 2; }
+	@$(BIN)/python -m rag_checks.judge.offline_train $(TRAIN) $(addprefix --measure ,$(SETS))
+
+.PHONY: bench-peers
+bench-peers: $(INSTALLED) ## only ragas and DeepEval on the same work, three times; 7 minutes
+	@$(BIN)/python bench/bench_peers.py --repeats 3 $(ARGS)
+
+.PHONY: smoke-llm
+smoke-llm: $(INSTALLED) ## a real little model grades through the judge client; a minute, 200 MB
+	@$(BIN)/python bench/smoke_llm.py $(ARGS)
 
 .PHONY: bench-verdicts
 bench-verdicts: $(INSTALLED) ## false alarms and detection of the verdicts in simulated worlds; about ten minutes
@@ -76,4 +95,4 @@ constraints: ## pin the newest versions that fit together (needs uv); run the te
 
 .PHONY: clean
 clean: ## remove the virtual environment, the Airflow home and the demo's data
-	rm -rf $(VENV) $(AIRFLOW_HOME) $(RAG_CHECKS_HOME) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .bench $(AIRFLOW_HOME) $(RAG_CHECKS_HOME) .pytest_cache .mypy_cache .ruff_cache

@@ -23,8 +23,10 @@ HERE = Path(__file__).parent
 BENCHES = {
     "bench_sampling": ["--n", "100000"],
     "bench_judge": ["--items", "100"],
+    "bench_offline": ["--items", "500"],
     "bench_parse": ["--repeat", "1"],
     "bench_night": ["--history", "3"],
+    "bench_peers": ["--items", "10"],
 }
 
 

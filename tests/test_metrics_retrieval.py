@@ -1,5 +1,6 @@
 """Metrics by gold passage: matching, duplicates, re-chunking, bounds."""
 
+import asyncio
 import math
 
 import pytest
@@ -7,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metrics_fixtures import ScriptedJudge, grade, make_case
 
+from rag_checks.metrics import grade_case
+from rag_checks.metrics.catalogue import catalogue
+from rag_checks.monitor import Monitor
 from rag_checks.records import ScoreStatus
 
 NAMES = ("hit_rate", "recall", "mrr", "ndcg")
@@ -125,3 +129,47 @@ def test_values_are_bounded_and_agree_with_each_other(gold, retrieved):
     assert len({value > 0 for value in found}) == 1
     once = list(dict.fromkeys(retrieved))
     assert found == values(reference_context_ids=tuple(set(gold)), ids=once, contexts=None)
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [
+        # Gold A and D among B, A, C, D: hit, precision, recall, mrr, ndcg.
+        (1, [0, 0, 0, 0, 0]),
+        (2, [1, 1 / 2, 1 / 2, 1 / 2, (1 / math.log2(3)) / (1 + 1 / math.log2(3))]),
+        (4, [1, 2 / 4, 1, 1 / 2, (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))]),
+        (8, [1, 2 / 8, 1, 1 / 2, (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))]),
+        (None, [1, 2 / 4, 1, 1 / 2, (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))]),
+    ],
+)
+def test_only_the_first_k_count(k, expected):
+    """As trec_eval: precision divides by k even beyond the list, the ideal of nDCG is cut at k."""
+    assert at_depth(k, gold=("A", "D"), ids=["B", "B", "A", "C", "D"]) == pytest.approx(expected)
+
+
+def test_an_ideal_list_is_not_longer_than_k():
+    """One passage looked at and it is gold: nDCG@1 is 1 however much gold there is."""
+    assert at_depth(1, gold=("A", "B", "C"), ids=["A", "X"])[-1] == pytest.approx(1)
+
+
+def at_depth(k, *, gold, ids):
+    """hit_rate, precision, recall, mrr and ndcg at k."""
+    names = ("hit_rate", "precision", "recall", "mrr", "ndcg")
+    options = {} if k is None else {name: {"k": k} for name in names}
+    known = catalogue(Monitor(monitor="any", metric_options=options))
+    case = make_case(contexts=None, ids=ids, reference_context_ids=tuple(gold))
+    scores = asyncio.run(grade_case("run", case, [known[name] for name in names], ScriptedJudge()))
+    return [score.value for score in scores]
+
+
+@given(
+    st.lists(st.sampled_from("ABCDEF"), min_size=1, max_size=4),
+    st.lists(st.sampled_from("ABCDEFGH"), max_size=10),
+    st.one_of(st.none(), st.integers(1, 12)),
+)
+def test_at_any_depth_values_stay_within_bounds(gold, ids, k):
+    """And looking further never loses a hit, gold found, or the first rank."""
+    here = at_depth(k, gold=gold, ids=ids)
+    further = at_depth(None if k is None else k + 1, gold=gold, ids=ids)
+    assert all(0 <= value <= 1 for value in here)
+    assert all(further[at] >= here[at] for at in (0, 2, 3))

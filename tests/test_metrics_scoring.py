@@ -69,7 +69,7 @@ def test_factual_f1_is_that_of_ragas(counts, ragas):
 def test_correctness_weighs_facts_three_to_one():
     """Claims {A,B} against {A,C} with similarity 0.8 give 0.75 * 0.5 + 0.25 * 0.8."""
     f1 = scoring.factual_f1(true_positives=1, false_positives=1, false_negatives=1)
-    assert scoring.correctness(f1, 0.8) == pytest.approx(0.575)
+    assert scoring.correctness(f1, 0.8, 0.75) == pytest.approx(0.575)
 
 
 @pytest.mark.parametrize(

@@ -236,3 +236,34 @@ def test_speed_of_all_four_tasks():
         contexts = [one["reference"] for one in items[:5]]
         ask(Task.CHECK_CONTEXTS, contexts=contexts, answer_claims=[item["answer"]], **item)
     assert (time.process_time() - start) / len(items) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "good"),
+    [
+        ("哪些商品不能退？", "生鲜食品和定制商品不支持退货。", "生鲜食品不支持退货。", False),
+        ("哪些商品不能退？", "生鲜食品和定制商品不支持退货。", "生鲜食品和定制商品都可以退货。", False),
+        ("哪些商品不能退？", "生鲜食品和定制商品不支持退货。", "生鲜和定制类的不能退。", True),
+        ("密码至少多少位？", "密码至少8位，必须包含字母和数字。", "密码必须包含字母。", False),
+        ("报销上限是多少？", "每人每天餐补上限为100元。", "每月最多100元。", False),
+        ("报销上限是多少？", "每人每天餐补上限为100元。", "一天最多一百块。", True),
+        ("积分多久过期？", "积分有效期为两年。", "积分永久有效。", False),
+        ("积分多久过期？", "积分有效期为两年。", "24个月后过期。", True),
+        ("社保从什么时候开始交？", "入职当月开始缴纳社保。", "入职次月开始缴纳社保。", False),
+        ("U盘可以用吗？", "禁止使用未经登记的U盘。", "没登记的U盘不能用。", True),
+        ("退款原路返回吗？", "退款会原路退回到付款账户。", "会的。", True),
+        ("客服电话是多少？", "客服热线为400-820-1234。", "打4008201234。", True),
+        ("客服电话是多少？", "客服热线为400-820-1234。", "400-820-1243", False),
+        (
+            "What do I need?",
+            "You need your ID, the receipt and the original box.",
+            "You need your ID.",
+            False,
+        ),
+        ("Who played Sam?", "Sean O'Neal", "Sean O'Neal played Sam in Clarissa Explains It All.", True),
+        ("Where is it made?", "the United Kingdom", "It is made in the UK.", True),
+    ],
+)
+def test_partial_answers_swaps_and_spellings(question, reference, answer, good):
+    """Half of a list or a left-out condition is wrong; a swap is wrong; another spelling is right."""
+    assert (correctness(question, reference, answer) >= 0.5) is good

@@ -408,6 +408,7 @@ def test_a_monitor_brings_its_own_rubrics(tmp_path):
         ("rubrics: [bad.yaml]\n", "(?s)m.yaml:2: .*bad.yaml:3: titel: unknown key"),
         ("rubrics: [taken.yaml]\n", "m.yaml:2: .*taken.yaml: name: 'hit_rate' is taken"),
         ("rubrics: [again.yaml]\n", "m.yaml:2: .*'relevance' is taken"),
+        ("rubrics: [unused.yaml]\n", "m.yaml:2: rubrics: none is graded; name them in metrics: tone"),
         ("metrics: [answers_question]\n", "m.yaml:2: metrics.0: .*did you mean 'answers_the_question'"),
         ("metric_options: {relevance: {point: [x]}}\n", "m.yaml:2: metric_options.relevance.point"),
     ],
@@ -417,6 +418,7 @@ def test_what_is_wrong_with_a_rubric_is_told_when_the_monitor_is_read(tmp_path, 
     tone(tmp_path, TONE.replace("title:", "titel:")).rename(tmp_path / "bad.yaml")
     tone(tmp_path, TONE.replace("name: tone", "name: hit_rate")).rename(tmp_path / "taken.yaml")
     tone(tmp_path, TONE.replace("name: tone", "name: relevance")).rename(tmp_path / "again.yaml")
+    tone(tmp_path).rename(tmp_path / "unused.yaml")
     path = tmp_path / "m.yaml"
     path.write_text(f"monitor: m\n{text}", encoding="utf-8")
     with pytest.raises(ConfigError, match=said):

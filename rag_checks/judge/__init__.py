@@ -8,6 +8,7 @@ from rag_checks import monitor
 from rag_checks.protocols import Judge, JudgeRequest, ReplyCache, Task
 
 if TYPE_CHECKING:
+    from rag_checks.judge.offline_embeddings import LocalEmbeddings
     from rag_checks.judge.spending import Spending
 
 
@@ -28,18 +29,25 @@ def open_judge(
 
     Raises:
         MissingSecret: the endpoint needs a key and none is set.
-        ConfigError: the base URL is not one, or a prompt of the team's own cannot be used.
+        ConfigError: the base URL is not one, a prompt of the team's own cannot be used, or the package with
+            the embeddings is not installed.
     """
     from rag_checks.judge.offline import OfflineJudge  # noqa: PLC0415 - only a judge that is used is loaded
 
-    offline = OfflineJudge()
     if isinstance(config, monitor.OfflineJudge):
-        return offline
+        return OfflineJudge(_local_embeddings() if config.embeddings else None)
+    offline = OfflineJudge()
     from rag_checks.judge.client import OpenAIJudge  # noqa: PLC0415 - the openai SDK is slow to import
 
     if config.prompts is not None:
         config = config.model_copy(update={"prompts": str(directory / config.prompts)})
     return OpenAIJudge(config, cache=cache, similarity=offline.similarity, spending=spending)
+
+
+def _local_embeddings() -> "LocalEmbeddings":
+    from rag_checks.judge.offline_embeddings import LocalEmbeddings  # noqa: PLC0415 - an extra
+
+    return LocalEmbeddings()
 
 
 async def check(judge: Judge) -> list[str]:

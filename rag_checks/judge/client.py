@@ -118,13 +118,33 @@ class OpenAIJudge:
             JudgeFatal: no call can work; raised by every later call without calling.
         """
         self._check_alive()
-        messages = self._prompts.messages(request, None)
-        size = sum(estimate_tokens(message["content"]) for message in messages)
-        budget = self._config.context_window - self._config.max_tokens
-        parts = split_by_contexts(request, size=size, budget=budget)
+        parts = self.parts(request)
         if len(parts) == 1:
             return await self._ask(request)
         return merge(parts, await asyncio.gather(*(self._ask(part) for part in parts)))
+
+    def parts(self, request: JudgeRequest) -> list[JudgeRequest]:
+        """What is really asked: the request, or several that fit the context window.
+
+        Raises:
+            JudgeError: kind context_too_long.
+        """
+        budget = self._config.context_window - self._config.max_tokens
+        return split_by_contexts(request, size=self.size(request), budget=budget)
+
+    def size(self, request: JudgeRequest) -> int:
+        """Estimated tokens of a request's prompt."""
+        messages = self._prompts.messages(request, None)
+        return sum(estimate_tokens(message["content"]) for message in messages)
+
+    def key(self, request: JudgeRequest) -> str:
+        """What a reply to a request that fits is kept under."""
+        return reply_key(self._settings, request)
+
+    def kept(self, request: JudgeRequest) -> JudgeReply | None:
+        """The reply to a request that fits, if it was paid for before."""
+        stored = self._cache.get(self.key(request)) if self._cache is not None else None
+        return reply_from_store(request.task, stored) if stored is not None else None
 
     async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:
         """Semantic similarity of each pair, 0..1; see `embeddings.Embedder` and `protocols.Judge`.
@@ -147,13 +167,12 @@ class OpenAIJudge:
 
     async def _ask(self, request: JudgeRequest) -> JudgeReply:
         """The reply to a request that fits the context window: kept, under way, or asked for."""
-        key = reply_key(self._settings, request)
-        stored = self._cache.get(key) if self._cache is not None else None
-        kept = reply_from_store(request.task, stored) if stored is not None else None
+        kept = self.kept(request)
         if kept is not None:
             self._usage += kept.usage
             self._identity = kept.identity
             return kept
+        key = self.key(request)
         session = self._sessions.current()
         reply, started = await session.flights.run(key, partial(self._grade, session, request, key))
         if started:
@@ -176,8 +195,7 @@ class OpenAIJudge:
     def _budgeted(self, request: JudgeRequest) -> AbstractAsyncContextManager[None]:
         if self._spending is None:
             return nullcontext()
-        size = sum(estimate_tokens(one["content"]) for one in self._prompts.messages(request, None))
-        return self._spending.hold(size, self._config.max_tokens, lambda: self._usage)
+        return self._spending.hold(self.size(request), self._config.max_tokens, lambda: self._usage)
 
     async def _judged(self, session: Session, request: JudgeRequest) -> JudgeReply:
         """Ask, and once more when the reply cannot be used but could be mended."""

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_checks import text as texts
 from rag_checks.errors import JudgeError
@@ -36,12 +36,22 @@ from rag_checks.protocols import (
 )
 from rag_checks.records import JudgeIdentity, Language, Usage
 
+if TYPE_CHECKING:
+    from rag_checks.judge.offline_embeddings import LocalEmbeddings
+
 # Raise it when a change of the code can change a verdict: scores before and after are different series (P4).
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 
 
 class OfflineJudge:
-    """Implements `protocols.Judge` with strings only; safe to call concurrently; judges all but rubrics."""
+    """Implements `protocols.Judge` with strings only; safe to call concurrently; judges all but rubrics.
+
+    Args:
+        embeddings: gives the similarities; None: `lexical_similarity`.
+    """
+
+    def __init__(self, embeddings: "LocalEmbeddings | None" = None) -> None:
+        self._embeddings = embeddings
 
     @cached_property
     def identity(self) -> JudgeIdentity:
@@ -54,6 +64,7 @@ class OfflineJudge:
             requested_model=name,
             returned_model=name,
             prompt_hash=hashlib.sha256(content.encode()).hexdigest()[:16],
+            parameters={"similarity": self._embeddings.name} if self._embeddings else {},
         )
 
     async def ask(self, request: JudgeRequest) -> JudgeReply:
@@ -68,7 +79,9 @@ class OfflineJudge:
         return JudgeReply(output=output, identity=self.identity, usage=Usage())
 
     async def similarity(self, pairs: Sequence[tuple[str, str]], language: Language) -> list[float]:  # noqa: ARG002 - both languages alike
-        """Lexical similarity of each pair, 0..1, symmetric; see `lexical_similarity`."""
+        """Similarity of each pair, 0..1, symmetric: by embeddings if there are any, else lexical."""
+        if self._embeddings:
+            return await self._embeddings.similarity(pairs)
         return [lexical_similarity(first, second) for first, second in pairs]
 
     async def close(self) -> None:
@@ -76,51 +89,82 @@ class OfflineJudge:
 
 
 def _analyse_answer(inputs: dict[str, Any], _: Language) -> AnswerAnalysis:
-    question, answer = inputs.get("question", ""), inputs["answer"]
-    if offline_claims.noncommittal(question, answer):
-        return AnswerAnalysis(noncommittal=True, claims=[], questions=[])
-    claims = offline_claims.claims(question, answer)
-    return AnswerAnalysis(noncommittal=False, claims=claims, questions=reconstruct(question, claims))
+    """An answer that states nothing (a refusal, a greeting, a question back) evades: it is noncommittal."""
+    question = inputs.get("question", "")
+    claims = _claims_of_answer(question, inputs["answer"])
+    return AnswerAnalysis(noncommittal=not claims, claims=claims, questions=reconstruct(question, claims))
+
+
+def _claims_of_answer(question: str, answer: str) -> list[str]:
+    return [] if offline_claims.noncommittal(question, answer) else offline_claims.claims(question, answer)
 
 
 def _analyse_reference(inputs: dict[str, Any], _: Language) -> ReferenceAnalysis:
-    question, reference = inputs.get("question", ""), inputs["reference"]
-    if not reference.strip() or offline_claims.noncommittal(question, reference):
-        return ReferenceAnalysis(claims=[])
+    return ReferenceAnalysis(claims=_claims_of_reference(inputs.get("question", ""), inputs["reference"]))
+
+
+def _claims_of_reference(question: str, reference: str) -> list[str]:
+    reference = texts.clean(reference).strip()
+    if not reference or offline_claims.noncommittal(question, reference):
+        return []
     if len(aliases(reference)) > 1:
-        return ReferenceAnalysis(claims=[reference.strip()])
-    return ReferenceAnalysis(claims=offline_claims.claims(question, reference) or [reference.strip()])
+        return [reference]
+    return offline_claims.claims(question, reference) or [reference]
 
 
 def _check_contexts(inputs: dict[str, Any], language: Language) -> ContextCheck:
+    """Each claim and each context by itself, so that a split request gives the same verdicts."""
+    question = inputs.get("question", "")
     contexts: list[str] = inputs.get("contexts", [])
-    answer_claims, reference_claims = inputs.get("answer_claims", []), inputs.get("reference_claims", [])
-    targets = reference_claims or [text for text in (inputs.get("reference"),) if text]
-    targets = targets or answer_claims or [text for text in (inputs.get("answer"),) if text]
-    wanted = offline_contexts.needs(inputs.get("question", ""), targets)
-    rated = contexts if inputs.get("rate_contexts", True) else []
-    useful = [offline_contexts.useful(wanted, context, language) for context in rated]
+    useful = []
+    if inputs.get("rate_contexts", True):
+        wanted = offline_contexts.needs(question, _yardstick(question, inputs))
+        useful = [offline_contexts.useful(wanted, context, language) for context in contexts]
+    answer_claims, reference_claims = (
+        _numbered([offline_contexts.supported_by(one, contexts, language) for one in inputs.get(name, [])])
+        for name in ("answer_claims", "reference_claims")
+    )
     return ContextCheck(
-        answer_claims=_numbered(
-            [offline_contexts.supported_by(one, contexts, language) for one in answer_claims]
-        ),
-        reference_claims=_numbered(
-            [offline_contexts.supported_by(one, contexts, language) for one in reference_claims]
-        ),
+        answer_claims=answer_claims,
+        reference_claims=reference_claims,
         contexts=[
             ContextVerdict(id=at, reason=why, useful=holds) for at, (holds, why) in enumerate(useful, start=1)
         ],
     )
 
 
+def _yardstick(question: str, inputs: dict[str, Any]) -> list[str]:
+    """What contexts are useful for: the claims of the reference, without one of the answer.
+
+    They come from the text, which every part of a split request has; claims that were sent count only
+    without it.
+    """
+    if inputs.get("reference"):
+        return _claims_of_reference(question, inputs["reference"])
+    if inputs.get("answer"):
+        return _claims_of_answer(question, inputs["answer"]) or [inputs["answer"]]
+    return list(inputs.get("reference_claims") or inputs.get("answer_claims") or ())
+
+
 def _compare_claims(inputs: dict[str, Any], language: Language) -> ClaimComparison:
-    answer_claims, reference_claims = inputs["answer_claims"], inputs["reference_claims"]
-    answer = inputs.get("answer") or "\n".join(answer_claims)
-    reference = inputs.get("reference") or "\n".join(reference_claims)
-    supported, stated = offline_verdicts.compare(
-        inputs.get("question", ""), (answer, answer_claims), (reference, reference_claims), language
+    """Each claim against the other side's text, so that claims sent apart get the same verdicts."""
+    question = inputs.get("question", "")
+    answer = inputs.get("answer") or "\n".join(inputs["answer_claims"])
+    reference = inputs.get("reference") or "\n".join(inputs["reference_claims"])
+    sides = offline_verdicts.Sides(
+        question,
+        answer,
+        tuple(_claims_of_answer(question, answer)),
+        reference,
+        tuple(_claims_of_reference(question, reference)),
+        language,
     )
-    return ClaimComparison(answer_claims=_numbered(supported), reference_claims=_numbered(stated))
+    return ClaimComparison(
+        answer_claims=_numbered([offline_verdicts.supported(sides, one) for one in inputs["answer_claims"]]),
+        reference_claims=_numbered(
+            [offline_verdicts.stated(sides, one) for one in inputs["reference_claims"]]
+        ),
+    )
 
 
 def _check_citations(inputs: dict[str, Any], language: Language) -> CitationCheck:
@@ -166,7 +210,7 @@ def lexical_similarity(first: str, second: str) -> float:
         return 1.0
     if not one.squeezed or not two.squeezed:
         return 0.0
-    if offline_claims.noncommittal("", first) != offline_claims.noncommittal("", second):
+    if offline_claims.refuses(first) != offline_claims.refuses(second):
         return 0.0
     all_grams = len(one.grams) + len(two.grams)  # 0 for letters of scripts that are neither words nor numbers
     grams = 2 * len(one.grams & two.grams) / all_grams if all_grams else 0.0

@@ -41,11 +41,11 @@ def sentences(text: str) -> list[str]:
 
 def _states(part: str, question: str) -> bool:
     """The sentence or clause says something about the world (no refusal, offer, greeting or question)."""
-    folded = texts.normalise(part)
-    folded = _APOLOGY.sub("", folded)
+    whole = texts.normalise(part)
+    folded = _APOLOGY.sub("", whole)
     if not any(char.isalnum() for char in folded) or _GREETING.match(folded):
         return False
-    if is_refusal_sentence(part):
+    if _is_refusal(whole):
         return False
     if folded.endswith(("?", "吗", "呢")):
         return False
@@ -56,7 +56,18 @@ def _states(part: str, question: str) -> bool:
 
 def is_refusal_sentence(part: str) -> bool:
     """The sentence says that the answer is not known or was not found."""
-    folded = texts.normalise(part).replace("’", "'")
+    return _is_refusal(texts.normalise(part))
+
+
+def refuses(text: str) -> bool:
+    """`noncommittal` without knowing the question; quick for texts that hold no such words at all."""
+    folded = texts.normalise(text).replace("’", "'")
+    told = _REFUSAL.search(folded) or _OFFER.search(folded) or _SORRY.search(folded)
+    return bool(told) and noncommittal("", text)
+
+
+def _is_refusal(folded: str) -> bool:
+    folded = folded.replace("’", "'")
     return not _CONDITION.match(folded) and bool(_REFUSAL.search(folded))
 
 

@@ -26,19 +26,27 @@ _PARTS = re.compile(r"[，,；;]\s*")
 
 
 def supported_by(claim: str, contexts: Sequence[str], language: Language) -> Finding:
-    """Do the contexts support a claim? One passage must hold its words, names and numbers, undenied."""
+    """Do the contexts support a claim? One passage must hold its words, names and numbers, undenied.
+
+    Each context is looked at alone, so one request with all of them and several with some give the same
+    verdict. The reason is that of the first supporting context, else of the one that came closest.
+    """
     said = analyse(claim)
-    best, passage = 0.0, ""
+    closest, why = 0.0, say(language, "no passage has enough of its words", "没有段落包含足够的相关内容")
     for context in contexts:
         if _share(said, analyse(context)) < _SUPPORT:
             continue
         for window in windows(context):
-            share = _share(said, analyse(window))
-            if share > best:
-                best, passage = share, window
-    if best < _SUPPORT:
-        return False, say(language, "no passage has enough of its words", "没有段落包含足够的相关内容")
-    return _checked(said, analyse(passage), best, language)
+            passage = analyse(window)
+            share = _share(said, passage)
+            if share < _SUPPORT:
+                continue
+            holds, reason = _checked(said, passage, share, language)
+            if holds:
+                return True, reason
+            if share > closest:
+                closest, why = share, reason
+    return False, why
 
 
 def parts(sentence: str) -> list[str]:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from rag_checks.judge.offline_claims import factual_sentences, noncommittal
 from rag_checks.judge.offline_numbers import Quantity
 from rag_checks.judge.offline_text import Text, analyse, is_generic
+from rag_checks.judge.offline_words import stem
+from rag_checks.text import language_of
 
 FEATURES = (
     "contained",  # the reference stands word for word in the answer
@@ -40,25 +42,28 @@ FEATURES = (
     "reference_words",  # log of the number of content words of the reference
     "short_and_other",  # a short answer without any core word
     "new_names",  # names in the answer that neither the question nor the reference has
+    "core_recall_times_reference",  # of a long reference the same share is worth less
+    "core_recall_by_length",  # core recall with words weighed by their letters: long words are rare ones
+    "name_recall",  # share of the reference's capitalised words in the answer; core recall without any
 )
 _NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
 _SENTENCES = re.compile(r"[a-z]{3,}[.!?]\s+[A-Z]\w+ \w+ \w+")
 _IN_BRACKETS = re.compile(
     r"\s*\([^()]*\)\s*$"
 )  # the kind of thing, as encyclopedias name pages: Turner (painter)
-_HAN = re.compile(r"[㐀-鿿]")
 _MAX_ALIASES = 200
+_LONG_WORD = 8  # letters
 
 
 @lru_cache(maxsize=4096)
 def aliases(reference: str) -> tuple[str, ...]:
     """Accepted forms of a reference: itself, or its parts when it is a list `A/B/C` of aliases.
 
-    Only short Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户)
-    are not lists.
+    Only Latin texts without sentences are split: 24/7, links and Chinese menu paths (设置/账户) are not
+    lists. A Latin list may hold names in other scripts (Tokyo/東京).
     """
     plain = _IN_BRACKETS.sub("", reference).strip() or reference
-    if "/" not in plain or "://" in plain or _HAN.search(plain) or _SENTENCES.search(plain):
+    if "/" not in plain or "://" in plain or language_of(plain) == "zh" or _SENTENCES.search(plain):
         return (plain,)
     parts = [_IN_BRACKETS.sub("", part).strip() or part for part in reference.split("/")]
     if all(part.isdigit() and len(part) <= 2 for part in parts):  # noqa: PLR2004 - 24/7 and 1/2
@@ -153,6 +158,8 @@ def features(question: str, reference: str, answer: str) -> list[float]:
         word for word in names if word.casefold() not in wanted.folded and word.casefold() not in asked.folded
     ]
     length = math.log1p(len(new) + len(said.quantities)) / 3
+    reference_words = math.log1p(len(wanted.content)) / 2
+    given_names = [said.has(stem(name)) for name in wanted.capitalised if name not in asked.folded]
     met = _met(wanted.quantities, said)
     rival = any(said.rivals_of(one) and not said.has_quantity(one) for one in wanted.quantities)
     return [
@@ -179,7 +186,15 @@ def features(question: str, reference: str, answer: str) -> list[float]:
         kernel_recall * repeats,
         repeats,
         length,
-        math.log1p(len(wanted.content)) / 2,
+        reference_words,
         len(new) <= 4 and kernel_recall < 0.01,  # noqa: PLR2004 - four words hold a name or a title
         min(len(strange), 5) / 5,
+        kernel_recall * reference_words,
+        _by_length(kernel, said) if kernel else kernel_recall,
+        sum(given_names) / len(given_names) if given_names else kernel_recall,
     ]
+
+
+def _by_length(words: Sequence[str], answer: Text) -> float:
+    weights = [min(len(word), _LONG_WORD) for word in words]
+    return sum(weight * answer.has(word) for weight, word in zip(weights, words, strict=True)) / sum(weights)

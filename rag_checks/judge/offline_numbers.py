@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from rag_checks.judge.offline_spoken import one_number
+
 _Keep = Callable[..., str]
 
 
@@ -38,6 +40,7 @@ _units("month", 1, "个月 month months")
 _units("month", 3, "个季度 季度 quarter quarters")
 _units("month", 12, "年 周年 year years yr yrs")
 _units("cny", 1, "元 块 块钱 元人民币 人民币 rmb cny yuan")
+_units("cny", 0.1, "角 毛 毛钱")
 _units("usd", 1, "美元 美金 usd dollar dollars")
 _units("eur", 1, "欧元 eur euro euros")
 _units("percent", 1, "% percent")
@@ -53,12 +56,15 @@ _units("gram", 500, "斤")
 _units("pound", 1, "磅 pounds lbs lb")
 _units("megabyte", 1, "兆 mb")
 _units("megabyte", 1024, "gb")
+_units("litre", 1, "升 公升 litre litres liter liters")
+_units("litre", 0.001, "毫升 ml")
 _units("year_old", 1, "岁")
 _units("", 1, "个 份 张 条 件 项 种 级 页 台 套 层 楼 步 倍 折 期 轮 版 类 封 家 间 门 题 字 字符")
 _SYMBOLS = {"第": "ordinal", "¥": "cny", "$": "usd", "€": "eur"}
 
 _ZH_DIGIT = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _ZH_SCALE = {"十": 10, "百": 100, "千": 1000}
+_TAIL = {"百": 10, "千": 100, "万": 1000, "亿": 10_000_000}
 _ZH_BIG = {"万": 10_000, "亿": 100_000_000}
 _ZH_UNIT = "|".join(sorted((word for word in _UNITS if not word.isascii()), key=len, reverse=True))
 _ZH_NUMERAL = re.compile(
@@ -89,7 +95,8 @@ _EN_UNIT = "|".join(
 # These patterns begin with a digit, so that the regex engine can jump to one; callers look at what precedes.
 _QUANTITY = re.compile(
     rf"\d{{1,15}}(?:\.\d{{1,9}})?(?![a-z]{{0,9}}\d)\s?(万|亿|千|百|k\b|thousand|million|billion)?\s?-?"
-    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?(?![a-z0-9]|\.\d)"
+    rf"(?:(个?(?:business|working)[ -]days?|{_ZH_UNIT}|%|(?:{_EN_UNIT})\b))?"
+    r"(?:(?<=[一-鿿])|(?![a-z0-9]|\.\d))"
 )
 _DIGITS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 _RANGE = re.compile(
@@ -131,6 +138,8 @@ def chinese_number(numeral: str) -> int | None:
         else:
             total = (total + section + digit) * _ZH_BIG[char]
             section = digit = 0
+    if len(numeral) > 1 and digit and numeral[-2] in _TAIL:  # 一百五 is 150; 105 has a 零
+        digit *= _TAIL[numeral[-2]]
     return total + section + digit
 
 
@@ -140,9 +149,8 @@ def arabic(text: str) -> str:
         text = _THOUSANDS.sub("", text)
     if "分之" in text:
         text = _SHARE.sub(_share, text)
-    if any(word in text for word in _EN_SMALL):
-        text = _EN_NUMERAL.sub(_english, text)
-    return text if text.isascii() else _ZH_NUMERAL.sub(_chinese, text)
+    text = _EN_NUMERAL.sub(_english, text)
+    return one_number(text if text.isascii() else _ZH_NUMERAL.sub(_chinese, text))
 
 
 def _share(match: re.Match[str]) -> str:
@@ -280,8 +288,20 @@ def _quantity(match: re.Match[str], keep: _Keep) -> str:
 def same(first: Quantity, second: Quantity) -> bool:
     """Equal values in one unit; a number without unit equals the same written number with any unit."""
     if first.unit == second.unit:
-        return abs(first.value - second.value) <= 1e-6 * max(abs(first.value), abs(second.value), 1)
+        return abs(first.value - second.value) <= 1e-9 * max(abs(first.value), abs(second.value), 1)
     return (not first.unit or not second.unit) and first.raw == second.raw
+
+
+def keys(own: Quantity) -> list[tuple[str, str]]:
+    """What a quantity of a text can be found by, so that `same` need not be asked of each pair."""
+    found = [(own.unit, f"{own.value:.9g}"), ("any", f"{own.raw:.9g}")]
+    return found if own.unit else [*found, ("bare", f"{own.raw:.9g}")]
+
+
+def wanted_keys(quantity: Quantity) -> list[tuple[str, str]]:
+    """What `same` ones are found by: the same value and unit, or the same digits where one has no unit."""
+    digits = f"{quantity.raw:.9g}"
+    return [(quantity.unit, f"{quantity.value:.9g}"), ("bare" if quantity.unit else "any", digits)]
 
 
 def rivals(first: Quantity, second: Quantity) -> bool:

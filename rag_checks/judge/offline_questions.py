@@ -20,26 +20,40 @@ _TAKEN_UP = 0.7
 
 
 def reconstruct(question: str, claims: Sequence[str]) -> list[str]:
-    """The question the claims would answer, in the words of the user's own; [] without claims."""
+    """The question the claims would answer, in the user's own words; [] without claims, never blank."""
     if not claims:
         return []
+    kept = _kept_of(texts.clean(question), claims)
+    return [kept if kept.strip() else _about(claims[0])]
+
+
+def _kept_of(question: str, claims: Sequence[str]) -> str:
+    """What the claims take up of the question; "" when that is nothing."""
     asked, said = analyse(question), analyse("\n".join(claims))
     missing = [word for word in asked.content if not _taken_up(word, said)]
     telling = [word for word in asked.content if not is_generic(word) and not _ASKS_NUMBER.search(word)]
     if not missing or _elliptical(question, said):
-        return [question]
+        return question
     if all(word in missing for word in telling):
-        mark = "吗？" if texts.language_of(claims[0]) == "zh" else "?"
-        return [claims[0].rstrip("。.!！") + mark]
+        return ""
     if texts.language_of(question) == "zh":
-        return ["".join(word for word in asked.words if word not in missing) + "？"]
-    return [" ".join(word for word in question.split() if not set(analyse(word).words) & set(missing))]
+        return "".join(word for word in asked.words if word not in missing) + "？"
+    return " ".join(word for word in question.split() if not set(analyse(word).words) & set(missing))
+
+
+def _about(claim: str) -> str:
+    return claim.rstrip("。.!！") + ("吗？" if texts.language_of(claim) == "zh" else "?")
 
 
 def _taken_up(word: str, said: Text) -> bool:
     if _ASKS_NUMBER.search(word):
         return bool(said.quantities)
     return is_generic(word) or said.has(word) >= _TAKEN_UP
+
+
+def asks_number(question: str) -> bool:
+    """The question asks for a number, a time or an amount."""
+    return bool(_ASKS_NUMBER.search(texts.normalise(question)))
 
 
 def _elliptical(question: str, said: Text) -> bool:

@@ -4,20 +4,16 @@ Word lists are in `offline_lexicon.toml`.
 """
 
 import re
-import unicodedata
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
-from rag_checks import text as texts
 from rag_checks.judge import offline_lexicon as lexicon
-from rag_checks.judge.offline_numbers import Quantity, arabic, rivals, same, take_quantities
+from rag_checks.judge.offline_numbers import Quantity, keys, rivals, take_quantities, wanted_keys
+from rag_checks.judge.offline_words import ENGLISH_FUNCTION, SYNONYMS, alike, cut, english_word, fold, stem
 
-_EN_FUNCTION = lexicon.words("english_function")
 _ZH_FUNCTION = lexicon.words("chinese_function")
 _GENERIC = lexicon.words("generic")
-_SYNONYMS = {word: line.split()[0] for line in lexicon.rows("words", "synonyms") for word in line.split()}
-_COMMON_FORMS = frozenset(_SYNONYMS.values())
-_SAME_TIMES = dict(lexicon.rows("words", "same_time"))
-_SAME_TIME = re.compile("|".join(_SAME_TIMES))
+_COMMON_FORMS = frozenset(SYNONYMS.values())
 
 _WORD = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[a-z0-9]+(?:[.'-][a-z0-9]+)*")
 _LATIN_WORD = re.compile(r"[a-z0-9]+(?:[.'][a-z0-9]+)*")
@@ -26,6 +22,8 @@ _FIRST_HAN = "㐀"
 
 _ZH_NEGATION = lexicon.pattern("polarity", "chinese_negation")
 _EN_NEGATION = lexicon.pattern("polarity", "english_negation")
+_ATTRIBUTE = lexicon.pattern("polarity", "attribute")
+_AFFIRMATION = lexicon.pattern("polarity", "affirmation")
 _ASKING = lexicon.pattern("polarity", "asking")
 _OPPOSITES = tuple(
     (re.compile(one), re.compile(other)) for one, other in lexicon.rows("polarity", "opposites")
@@ -34,48 +32,18 @@ _ANY_OPPOSITE = re.compile("|".join(side for pair in lexicon.rows("polarity", "o
 _EXCLUSIVE = tuple(tuple(map(re.compile, group)) for group in lexicon.rows("polarity", "exclusive"))
 _ANY_EXCLUSIVE = re.compile("|".join(one for group in lexicon.rows("polarity", "exclusive") for one in group))
 _REPLY = f"(?:{lexicon.alternatives('polarity', 'reply')})"
-_OPENING = re.compile(rf"^\W*(?:抱歉|对不起|sorry)?\W*{_REPLY}[，,。.!！;；]\s*(?=\w)")
+# Bounded, as two unbounded runs side by side cost quadratic time on a page of dashes.
+_OPENING = re.compile(rf"^\W{{0,9}}(?:抱歉|对不起|sorry)?\W{{0,9}}{_REPLY}[，,。.!！;；]\s*(?=\w)")
 _SHORT_REPLY = re.compile(rf"^\W*{_REPLY}(?:\W+{_REPLY})*\W*$")
 
 # A capital at the start of a sentence or a quotation says nothing.
 _EN_NAME = re.compile(r"(?<![.!?。！？:\"“] )(?<!^)\b[A-Z][a-zA-Z'-]+")
+_GLUED = re.compile(r"\b[A-Za-z]*[a-z](?:[A-Z][a-z]|\d)[A-Za-z0-9]*")
+_GLUED_PARTS = re.compile(r"[A-Z]?[a-z]+")
 _PERSON_TAGS = frozenset({"nr", "nrfg"})
+_UNIT_ENDINGS = frozenset("部组处科")
+_UNIT_WORDS = _UNIT_ENDINGS | {"中心"}
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
-
-
-@lru_cache(maxsize=65536)
-def _cut(run: str) -> tuple[str, ...]:
-    return tuple(texts.tokens(run))
-
-
-@lru_cache(maxsize=65536)
-def _english_word(word: str) -> str:
-    """A word as it is compared: a synonym's common form, or without dots, apostrophes and endings."""
-    word = word.removesuffix("'s")
-    plain = _SYNONYMS.get(word) or word.replace(".", "").replace("'", "")
-    return plain if plain in _EN_FUNCTION else stem(plain)
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """A light English stem: plural, -ing, -ed and -ly endings cut, so that inflections meet."""
-    if len(word) > 4 and word.endswith("ies"):  # noqa: PLR2004 - shorter words are other words
-        return word[:-3] + "y"
-    for ending, shortest in (("ing", 6), ("ed", 5), ("ly", 6), ("es", 5), ("s", 4)):
-        if word.endswith(ending) and len(word) >= shortest and not word.endswith(("ss", "us", "is")):
-            word = word[: -len(ending)]
-            break
-    return word[:-1] if len(word) > 4 and word.endswith("e") else word  # noqa: PLR2004
-
-
-def fold(text: str) -> str:
-    """Normalised text with digits for number words and Latin letters without accents."""
-    text = texts.normalise(text)
-    if not text.isascii() and not _HAN.search(text):
-        text = "".join(
-            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
-        )
-    return arabic(_SAME_TIME.sub(lambda match: _SAME_TIMES[match.group()], text))
 
 
 class Text:
@@ -88,8 +56,12 @@ class Text:
 
     @cached_property
     def quantities(self) -> list[Quantity]:
-        """Numbers with their units, in order."""
-        return self._parts[0]
+        """Numbers with their units, in order, each once."""
+        return list(dict.fromkeys(self._parts[0]))
+
+    @cached_property
+    def _quantity_keys(self) -> frozenset[tuple[str, str]]:
+        return frozenset(key for own in self.quantities for key in keys(own))
 
     @cached_property
     def _parts(self) -> tuple[list[Quantity], str]:
@@ -105,13 +77,13 @@ class Text:
         """All words in order, without quantities; English stemmed, a few synonyms unified."""
         wordy = self._parts[1]
         if wordy.isascii():
-            return tuple(_english_word(word) for word in _LATIN_WORD.findall(wordy))
+            return tuple(english_word(word) for word in _LATIN_WORD.findall(wordy))
         found: list[str] = []
         for run in _WORD.findall(wordy):
             if _HAN.match(run):
-                found.extend(_SYNONYMS.get(word, word) for word in _cut(run))
+                found.extend(SYNONYMS.get(word, word) for word in cut(run))
             else:
-                found.extend(_english_word(part) for part in run.split("-") if part)
+                found.extend(english_word(part) for part in run.split("-") if part)
         return tuple(found)
 
     @cached_property
@@ -119,7 +91,7 @@ class Text:
         """Different content words in order; all words when nothing but function words is there."""
         kept = tuple(
             dict.fromkeys(
-                word for word in self.words if word not in _EN_FUNCTION and word not in _ZH_FUNCTION
+                word for word in self.words if word not in ENGLISH_FUNCTION and word not in _ZH_FUNCTION
             )
         )
         return kept or tuple(dict.fromkeys(self.words))
@@ -137,6 +109,15 @@ class Text:
     @cached_property
     def _word_set(self) -> frozenset[str]:
         return frozenset(self.words)
+
+    @cached_property
+    def _glued(self) -> frozenset[str]:
+        """Parts of words that ran together when marks and blanks were lost: "set inNew York12"."""
+        return frozenset(
+            english_word(part.casefold())
+            for glued in _GLUED.findall(self.raw)
+            for part in _GLUED_PARTS.findall(glued)
+        )
 
     @cached_property
     def _by_initial(self) -> dict[str, list[str]]:
@@ -170,8 +151,10 @@ class Text:
 
     @cached_property
     def capitalised(self) -> tuple[str, ...]:
-        """English words with a capital inside a sentence, case-folded."""
-        return tuple(dict.fromkeys(word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw)))
+        """English words with a capital inside a sentence, case-folded; not those of a unified phrase."""
+        found = (word.removesuffix("'s").casefold() for word in _EN_NAME.findall(self.raw))
+        known = (part for word in found if word in self.folded for part in word.split("-"))
+        return tuple(dict.fromkeys(filter(None, (part.replace("'", "") for part in known))))
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -179,12 +162,28 @@ class Text:
         return frozenset(word for word, tag in self._tagged if tag in _PERSON_TAGS and len(word) > 1)
 
     @cached_property
+    def units(self) -> frozenset[str]:
+        """Chinese names of departments and teams: 法务部, 运维组."""
+        found = set()
+        for before, word in pairwise(("", *self.words)):
+            if word in _UNIT_WORDS and len(before) > 1 and before[0] >= _FIRST_HAN:
+                found.add(before + word)
+            elif len(word) > 2 and word[-1] in _UNIT_ENDINGS and word[0] >= _FIRST_HAN:  # noqa: PLR2004
+                found.add(word)
+        return frozenset(found)
+
+    @cached_property
     def nouns(self) -> frozenset[str]:
+        """`any_nouns` without those that only name a kind (department, member)."""
+        return self.any_nouns - _GENERIC
+
+    @cached_property
+    def any_nouns(self) -> frozenset[str]:
         """Chinese content nouns, as the dictionary's tagger sees them."""
         return frozenset(
-            _SYNONYMS.get(word, word)
+            SYNONYMS.get(word, word)
             for word, tag in self._tagged
-            if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION and word not in _GENERIC
+            if tag.startswith("n") and len(word) > 1 and word not in _ZH_FUNCTION
         )
 
     @cached_property
@@ -198,10 +197,15 @@ class Text:
     @cached_property
     def negations(self) -> int:
         """How many negating words there are; questions such as 是不是 and an opening "No," do not count."""
-        plain = _ASKING.sub("", self.folded)
+        plain = _ATTRIBUTE.sub("", _ASKING.sub("", self.folded))
         if not self.is_short_reply:
             plain = _OPENING.sub("", plain)
         return len(_ZH_NEGATION.findall(plain)) + len(_EN_NEGATION.findall(plain))
+
+    @cached_property
+    def affirms(self) -> bool:
+        """It says that something can be done, and denies nothing."""
+        return not self.negations and bool(_AFFIRMATION.search(self.folded))
 
     @cached_property
     def is_short_reply(self) -> bool:
@@ -243,18 +247,21 @@ class Text:
             if word in self.squeezed or (word in _COMMON_FORMS and word in self._word_set):
                 return 1.0
             pairs = [word[at : at + 2] for at in range(len(word) - 1)]
-            return sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
-        if word in self._word_set:
+            share = sum(pair in self.squeezed for pair in pairs) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
+            # 生鲜 for 生鲜食品: a compound is shortened to one of its halves.
+            halves = len(word) > 3 and (word[:2] in self.squeezed or word[-2:] in self.squeezed)  # noqa: PLR2004
+            return max(share, 0.5) if halves else share
+        if word in self._word_set or (len(word) >= 3 and word in self._glued):  # noqa: PLR2004
             return 1.0
         if len(word) < 4:  # noqa: PLR2004 - short words are too alike
             return 0.0
         if word.isalpha() and len(word) >= 5 and word in self.squeezed:  # noqa: PLR2004
             return 0.9
-        return max((_alike(word, other) for other in self._by_initial.get(word[0], ())), default=0.0)
+        return max((alike(word, other) for other in self._by_initial.get(word[0], ())), default=0.0)
 
     def has_quantity(self, quantity: Quantity) -> bool:
         """An equal quantity is in this text."""
-        return any(same(quantity, own) for own in self.quantities)
+        return not self._quantity_keys.isdisjoint(wanted_keys(quantity))
 
     def rivals_of(self, quantity: Quantity) -> bool:
         """Another value stands where this quantity was expected."""
@@ -266,18 +273,11 @@ def is_generic(word: str) -> bool:
     return word in _GENERIC or stem(word) in _GENERIC
 
 
-@lru_cache(maxsize=2048)
 def analyse(raw: str) -> Text:
-    """The analysed text; the last 2,048 are kept: an item's tasks share texts, long ones take memory."""
+    """The analysed text, without closing stops, so that a sentence and its claim are analysed once."""
+    return _analysed(raw.rstrip(" \n。.；;"))
+
+
+@lru_cache(maxsize=2048)  # an item's tasks share texts; long ones take memory
+def _analysed(raw: str) -> Text:
     return Text(raw)
-
-
-@lru_cache(maxsize=65536)
-def _alike(first: str, second: str) -> float:
-    """Spelling likeness of two words by letter pairs (Dice), 0 below 0.7."""
-    if abs(len(first) - len(second)) > 2:  # noqa: PLR2004 - another word, not another spelling
-        return 0.0
-    ones = {first[at : at + 2] for at in range(len(first) - 1)}
-    twos = {second[at : at + 2] for at in range(len(second) - 1)}
-    dice = 2 * len(ones & twos) / (len(ones) + len(twos)) if ones and twos else 0.0
-    return dice if dice >= 0.7 else 0.0  # noqa: PLR2004

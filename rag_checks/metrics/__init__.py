@@ -10,10 +10,13 @@ metric               answer blank  answer: no claims   contexts ()   unanswerabl
 faithfulness         n/a           n/a                 0 if claims   =                   n/a
 answer_relevancy     0             0 if noncommittal   =             n/a if it refused   n/a
 answer_correctness   0             F1 is 0             =             n/a                 n/a
+answer_similarity    0             =                   =             n/a                 n/a
+factual_correctness  0             0 (3)               =             n/a                 n/a
+noise_robustness     n/a           n/a                 1             n/a                 n/a
 context_precision    = (1)         =                   0             n/a                 n/a
 context_recall       =             =                   0             n/a                 n/a
-hit_rate recall      =             =                   0             =                   =
-mrr ndcg
+hit_rate precision   =             =                   0             =                   =
+recall mrr ndcg
 intent_accuracy      =             =                   =             =                   =
 refusal_correctness  0             by noncommittal     =             1 if it refused     n/a
 answer_rate          0             by noncommittal     =             n/a                 n/a
@@ -22,6 +25,7 @@ citation_correctness n/a (2)       =                   0 if it cites =          
 
 (1) n/a without a reference: then the answer is what usefulness is measured by.
 (2) n/a for every answer without citations.
+(3) n/a in mode precision.
 
 For every metric: no answer at all, or a blank one with a logged error, is bot_error; a field the metric
 needs that was not recorded (None; for what an item knows also blank or empty) is n/a; contexts that are all

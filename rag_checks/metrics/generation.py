@@ -1,13 +1,15 @@
-"""Metrics of what the bot wrote: faithfulness, answer_relevancy, answer_correctness."""
+"""Metrics of what the bot wrote: whether it is grounded, to the point, right, and undisturbed by noise."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from rag_checks.errors import JudgeError
 from rag_checks.metrics import scoring
 from rag_checks.metrics.exam import Exam
-from rag_checks.metrics.registry import Ask, Outcome, metric, say
+from rag_checks.metrics.registry import Ask, Options, Outcome, metric, say
 from rag_checks.protocols import ClaimVerdict
 
 
@@ -101,6 +103,12 @@ async def answer_relevancy(exam: Exam) -> Outcome:
     return Outcome(value, reason, {"noncommittal": False, "questions": rows})
 
 
+class Weights(Options):
+    """What answer correctness is made of."""
+
+    factual: float = Field(0.75, ge=0, le=1, description="Share of factual F1; the rest is similarity.")
+
+
 @metric(
     "answer_correctness",
     version="1",
@@ -108,12 +116,15 @@ async def answer_relevancy(exam: Exam) -> Outcome:
     needs=("response", "reference"),
     asks=(Ask.ANSWER, Ask.REFERENCE, Ask.COMPARISON, Ask.REFERENCE_SIMILARITY),
     answerable_only=True,
+    options=Weights(),
 )
-async def answer_correctness(exam: Exam) -> Outcome:
+async def answer_correctness(exam: Exam, weights: Weights) -> Outcome:
     """0.75·F1 + 0.25·similarity of answer and reference; F1 over the claims of both.
 
     TP: answer claims the reference supports, FP: answer claims it does not, FN: reference claims the answer
     does not state. Claims {A, B} against {A, C} give F1 0.5.
+
+    The option `factual` is the weight of F1, 0.75 when left out.
 
     Source: ragas 0.4.3 `AnswerCorrectness` with its default weights (TP is counted on the answer's side
     there too).
@@ -139,8 +150,132 @@ async def answer_correctness(exam: Exam) -> Outcome:
         en=f"Factual F1 is {f1:.2f}, similarity to the reference {similarity:.2f}",
     )
     return Outcome(
-        scoring.correctness(f1, similarity), reason, {"f1": f1, "similarity": similarity, **evidence}
+        scoring.correctness(f1, similarity, weights.factual),
+        reason,
+        {"f1": f1, "similarity": similarity, **evidence},
     )
+
+
+@metric(
+    "answer_similarity",
+    version="1",
+    stage="generation",
+    needs=("response", "reference"),
+    asks=(Ask.REFERENCE_SIMILARITY,),
+    answerable_only=True,
+    by_default=False,
+)
+async def answer_similarity(exam: Exam) -> Outcome:
+    """Similarity of answer and reference; 0 for an empty answer.
+
+    Source: ragas 0.4.3 `SemanticSimilarity` (AnswerSimilarity).
+    Differs: within 0..1 (ragas: raw cosine).
+    """
+    if not exam.answer:
+        return Outcome(0.0, say(exam.language, zh="回答为空", en="The answer is empty"))
+    value = (await exam.similarities)[Ask.REFERENCE_SIMILARITY][0]
+    reason = say(
+        exam.language,
+        zh=f"与参考答案的相似度为 {value:.2f}",
+        en=f"Similarity to the reference is {value:.2f}",
+    )
+    return Outcome(value, reason, {"similarity": value})
+
+
+class Factual(Options):
+    """Which side's claims count."""
+
+    mode: Literal["f1", "precision", "recall"] = Field(
+        "f1", description="precision: is what it states right; recall: does it state what is right; f1: both."
+    )
+
+
+@metric(
+    "factual_correctness",
+    version="1",
+    stage="generation",
+    needs=("response", "reference"),
+    asks=(Ask.ANSWER, Ask.REFERENCE, Ask.COMPARISON),
+    answerable_only=True,
+    options=Factual(),
+    by_default=False,
+)
+async def factual_correctness(exam: Exam, factual: Factual) -> Outcome:
+    """F1 (or precision, or recall) of the answer's claims against the reference's, without similarity.
+
+    TP, FP and FN as in answer_correctness; precision = TP / (TP + FP), recall = TP / (TP + FN).
+
+    Source: ragas 0.4.3 `FactualCorrectness` (TP is counted on the answer's side there too).
+    Differs: an answer without claims has no precision (ragas: 0), recall and F1 are 0; a reference without
+    claims is not applicable; nothing is rounded (ragas: two digits).
+    """
+    if not exam.answer:
+        return Outcome(0.0, say(exam.language, zh="回答为空", en="The answer is empty"))
+    analysis, reference_claims = await asyncio.gather(exam.analysis, exam.reference_claims)
+    if not reference_claims:
+        return Outcome(
+            None, say(exam.language, zh="参考答案没有事实陈述", en="The reference states no facts")
+        )
+    if not analysis.claims and factual.mode == "precision":
+        return Outcome(None, say(exam.language, zh="回答没有事实陈述", en="The answer states no facts"))
+    f1, evidence = await _factual_f1(exam, analysis.claims, reference_claims)
+    right = sum(row["supported"] for row in evidence["answer_claims"])
+    missed = sum(not row["supported"] for row in evidence["reference_claims"])
+    value = {
+        "f1": f1,
+        "precision": right / max(1, len(analysis.claims)),
+        "recall": right / max(1, right + missed),
+    }[factual.mode]
+    reason = say(
+        exam.language,
+        zh=f"{len(analysis.claims)} 条陈述中 {right} 条正确，参考答案的 {missed} 条未提及",
+        en=f"{right} of {len(analysis.claims)} claims are right, {missed} of the reference's are missing",
+    )
+    return Outcome(value, reason, evidence)
+
+
+@metric(
+    "noise_robustness",
+    version="1",
+    stage="generation",
+    needs=("response", "reference", "retrieved_contexts"),
+    asks=(Ask.ANSWER, Ask.REFERENCE, Ask.COMPARISON, Ask.ANSWER_SUPPORT),
+    answerable_only=True,
+    by_default=False,
+)
+async def noise_robustness(exam: Exam) -> Outcome:
+    """Share of the answer's claims that are not errors taken over from the retrieved contexts.
+
+    An error taken over is a claim that some context supports and the reference does not.
+
+    Source: 1 - (relevant + irrelevant) of ragas 0.4.3 `NoiseSensitivity`: an incorrect claim supported by a
+    relevant context, or else by an irrelevant one, is an incorrect claim supported by any.
+    Differs: higher is better; contexts are judged together, not one call each; an answer without claims is
+    not applicable (ragas: NaN).
+    """
+    analysis, reference_claims = await asyncio.gather(exam.analysis, exam.reference_claims)
+    claims = analysis.claims
+    if not claims or not reference_claims:
+        which = say(exam.language, zh="回答或参考答案没有事实陈述", en="Answer or reference states no facts")
+        return Outcome(None, which)
+    comparison = await exam.comparison
+    grounded = [False] * len(claims)
+    if not exam.nothing_retrieved:
+        grounded = [verdict.supported for verdict in (await exam.context_check).answer_claims]
+    sound = [
+        right.supported or not held for held, right in zip(grounded, comparison.answer_claims, strict=True)
+    ]
+    rows = [
+        {"claim": claim, "supported": fine, "reason": right.reason}
+        for claim, fine, right in zip(claims, sound, comparison.answer_claims, strict=True)
+    ]
+    wrong = sound.count(False)
+    reason = say(
+        exam.language,
+        zh=f"{len(claims)} 条陈述中有 {wrong} 条错误来自检索段落",
+        en=f"{wrong} of {len(claims)} claims are errors taken over from the contexts",
+    )
+    return Outcome(scoring.share(sound), reason, {"claims": rows})
 
 
 async def _factual_f1(

@@ -51,6 +51,13 @@ class Match:
         """Number of gold passages that were retrieved."""
         return sum(rank is not None for rank in self.ranks)
 
+    def at(self, k: int | None) -> "Match":
+        """The same when only the first k distinct passages had been retrieved; None: all of them."""
+        if k is None:
+            return self
+        ranks = tuple(rank if rank is not None and rank <= k else None for rank in self.ranks)
+        return Match(self.gold, ranks, min(k, self.retrieved))
+
 
 def match(item: EvalItem, response: Response) -> Match | None:
     """Find the gold passages among the retrieved ones; None when nothing recorded allows to compare them.

@@ -7,9 +7,6 @@ gold) is the caller's case and raises ValueError here, so that a division by zer
 import math
 from collections.abc import Sequence
 
-FACTUAL_WEIGHT = 0.75
-"""Share of factual F1 in answer correctness; the rest is similarity (ragas 0.4.3 default weights)."""
-
 
 def share(verdicts: Sequence[bool]) -> float:
     """Share of true verdicts. Raises ValueError without any."""
@@ -59,9 +56,9 @@ def factual_f1(*, true_positives: int, false_positives: int, false_negatives: in
     return 2 * true_positives / total
 
 
-def correctness(f1: float, similarity: float) -> float:
-    """0.75·F1 + 0.25·similarity, both in 0..1."""
-    return FACTUAL_WEIGHT * f1 + (1 - FACTUAL_WEIGHT) * similarity
+def correctness(f1: float, similarity: float, factual_weight: float) -> float:
+    """w·F1 + (1 - w)·similarity, all in 0..1."""
+    return factual_weight * f1 + (1 - factual_weight) * similarity
 
 
 def reciprocal_rank(first_hit: int | None) -> float:
@@ -72,12 +69,13 @@ def reciprocal_rank(first_hit: int | None) -> float:
     return 0.0 if first_hit is None else 1 / first_hit
 
 
-def normalised_gain(hit_ranks: Sequence[int], missing: int) -> float:
+def normalised_gain(hit_ranks: Sequence[int], missing: int, k: int | None = None) -> float:
     """NDCG with binary gains: DCG of the hits over the DCG of the same passages at the top.
 
     Args:
         hit_ranks: distinct 1-based ranks at which something new was found.
         missing: gold passages found nowhere; they lengthen the ideal list.
+        k: length of the ideal list at most, as trec_eval's `ndcg_cut`; the caller cuts the hits.
 
     Source: Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20 (2002),
     with the log2(rank + 1) discount and the ideal over all relevant passages, as trec_eval's `ndcg`.
@@ -85,7 +83,7 @@ def normalised_gain(hit_ranks: Sequence[int], missing: int) -> float:
     relevant = len(hit_ranks) + missing
     if relevant == 0:
         raise ValueError("nDCG without any gold passage is undefined")
-    ideal = math.fsum(_discount(rank) for rank in range(1, relevant + 1))
+    ideal = math.fsum(_discount(rank) for rank in range(1, min(relevant, k or relevant) + 1))
     return min(1.0, math.fsum(_discount(rank) for rank in hit_ranks) / ideal)
 
 

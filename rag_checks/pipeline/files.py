@@ -124,7 +124,7 @@ def evaluate_file(
         JudgeFatal, JudgeUnavailable: the judge graded nothing at all.
         OSError: the output cannot be written; it is tried before anything is graded.
     """
-    wanted = _wanted(metric_names, rubric_files)
+    wanted = wanted_in_file(metric_names, rubric_files)
     named = bool(metric_names or rubric_files)
     table = read_table(path, mapping or {}, label_field, limit)
     if output is not None:
@@ -156,7 +156,8 @@ def evaluate_file(
     )
 
 
-def _wanted(names: Sequence[str], rubric_files: Sequence[Path]) -> list[metric_registry.Metric]:
+def wanted_in_file(names: Sequence[str], rubric_files: Sequence[Path]) -> list[metric_registry.Metric]:
+    """The metrics named and the rubrics given, or the default ones. Raises ConfigError."""
     if not (names or rubric_files):
         return metric_registry.defaults()
     known = known_metrics(rubric_files)

@@ -1,8 +1,10 @@
 """Planning a night: which conversations, which golden items, in which shards."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 from rag_checks import __version__
@@ -53,20 +55,19 @@ def plan_night(
     """
     now = now or datetime.now(UTC)
     window = night_window(night, monitor.zone)
-    collected = _collect(monitor, night, now)
+    collected = collect_night(monitor, night, now)
     with Store.open(settings.store_url) as store:
         golden = load_golden(monitor, store, now)
         eval_run_id = nightly_run_id(monitor.monitor, night)
         earlier = store.run(eval_run_id)
-        cases = [_production_case(sampled, monitor.shards) for sampled in collected.turns]
+        cases = production_cases(collected, monitor.shards)
         live = ask_bot and monitor.bot is not None
         if live and golden is not None:
-            cases += [_golden_case(item, monitor.shards) for item in golden.items]
+            cases += golden_cases(golden.items, monitor.shards)
         else:
             asked = [case for case in store.cases(eval_run_id) if case.source == "golden"]
             cases += [_not_asked(case) if case.response is None else case for case in asked]
-        if isinstance(monitor.judge, OpenAIJudge) and monitor.canaries.enabled:
-            cases += [_in_shard(case, monitor.shards) for case in load_canaries(monitor)]
+        cases += canary_cases(monitor)
         early = window.end + timedelta(hours=_lateness(monitor)) - now
         counts = {
             **collected.counts,
@@ -144,12 +145,16 @@ def load_golden(monitor: Monitor, store: Store, now: datetime) -> GoldenSet | No
     """
     if monitor.golden.path is None:
         return store.golden(monitor.golden_name)
-    path = monitor.directory / monitor.golden.path
+    return store.save_golden(monitor.golden_name, golden_items(monitor.directory / monitor.golden.path), now)
+
+
+def golden_items(path: Path) -> list[EvalItem]:
+    """The approved items of a golden file, masked. Raises ConfigError, SourceError."""
     redactor = Redactor()
     items = [redactor.mask_item(item)[0] for item in read_items(path) if item.status == "approved"]
     if not items:
         raise ConfigError("holds no approved items", file=str(path), key="golden.path")
-    return store.save_golden(monitor.golden_name, items, now)
+    return items
 
 
 def _lateness(monitor: Monitor) -> float:
@@ -157,7 +162,8 @@ def _lateness(monitor: Monitor) -> float:
     return monitor.conversations.lateness_hours if monitor.conversations else 0
 
 
-def _collect(monitor: Monitor, night: date, now: datetime) -> Collected:
+def collect_night(monitor: Monitor, night: date, now: datetime) -> Collected:
+    """The night's conversations, masked and sampled. Raises SourceError, SourceUnavailable."""
     if monitor.conversations is None:
         return Collected([], {}, {}, {}, [], {}, {})
     window = night_window(night, monitor.zone)
@@ -213,8 +219,24 @@ def _golden_case(item: EvalItem, shards: int) -> Case:
     )
 
 
-def _in_shard(case: Case, shards: int) -> Case:
-    return case.model_copy(update={"shard": _shard(case.case_id, shards)})
+def production_cases(collected: Collected, shards: int) -> list[Case]:
+    """The sampled turns as cases, answered as logged."""
+    return [_production_case(sampled, shards) for sampled in collected.turns]
+
+
+def golden_cases(items: Sequence[EvalItem], shards: int) -> list[Case]:
+    """Golden items as cases that nobody has asked yet."""
+    return [_golden_case(item, shards) for item in items]
+
+
+def canary_cases(monitor: Monitor) -> list[Case]:
+    """The frozen answers a model judge grades; none for the offline judge. Raises ConfigError."""
+    if not (isinstance(monitor.judge, OpenAIJudge) and monitor.canaries.enabled):
+        return []
+    return [
+        case.model_copy(update={"shard": _shard(case.case_id, monitor.shards)})
+        for case in load_canaries(monitor)
+    ]
 
 
 def _not_asked(case: Case) -> Case:
