@@ -570,7 +570,10 @@ def test_it_is_saved_once_and_loaded_as_it_was(tmp_path: Path) -> None:
 
 def test_the_report_is_the_one_nights_have(tmp_path: Path) -> None:
     """With every item; in Chinese when most questions are."""
-    english = rag_checks.evaluate([WRONG], name="english").report(tmp_path / "en.html")
+    few = rag_checks.evaluate([WRONG, RIGHT | {"answer": None}], metrics=CORRECT, name="english")
+    english = few.report(tmp_path / "en.html")
+    mean = few.summary()["answer_correctness"].mean
+    assert f">{mean:.2f}<" in re.sub(r"\s+", "", english.read_text("utf-8"))
     chinese = rag_checks.evaluate([RIGHT]).report(tmp_path / "zh.html")
     assert "When is payday?" in english.read_text("utf-8")
     assert 'lang="zh' in chinese.read_text("utf-8")

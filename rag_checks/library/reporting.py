@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rag_checks.errors import ConfigError
 from rag_checks.judge.agreement import agreement_note
-from rag_checks.monitor import Monitor
+from rag_checks.monitor import MetricTarget, Monitor
 from rag_checks.pipeline.writing import write_whole
 from rag_checks.records import EvalRun, Language, RunSummary, Usage, score_rows
 from rag_checks.verdicts.drift import decide, worst_level
@@ -28,10 +28,16 @@ def _summary(experiment: "Experiment") -> RunSummary:
     """What the report tells: verdicts of the one function that decides (P2), without targets or a past."""
     chinese = sum(one.case.language == "zh" for one in experiment.graded)
     language: Language = "zh" if chinese * 2 > len(experiment) else "en"
-    monitor = Monitor(monitor="experiment", language=language, metrics=list(experiment.metrics))
+    names = [row.metric for row in experiment.summary() if row.n_na < row.n_total]
+    told = [score for score in experiment.scores if score.metric in names]
+    # Nobody set a target: a mean of few items, or of half of them, is shown with its counts, not withheld.
+    targets = [
+        MetricTarget(metric=name, allowed_drop=None, minimum_n=1, minimum_coverage=None) for name in names
+    ]
+    monitor = Monitor(monitor="experiment", language=language, metrics=names, targets=targets)
     night = experiment.created_at.date()
     cases = {one.case.case_id: one.case for one in experiment.graded}
-    verdicts = decide(score_rows(cases, experiment.scores, night), monitor, night)
+    verdicts = decide(score_rows(cases, told, night), monitor, night)
     run = EvalRun(
         eval_run_id=experiment.eval_run_id,
         monitor=monitor.monitor,
