@@ -50,12 +50,16 @@ def test_five_metrics_cost_four_calls_then_three_then_none(passes) -> None:
 
 
 def test_faults_of_every_kind_lose_no_run_and_change_no_score(passes) -> None:
-    """A tenth of the calls fails in every way: scores are as without faults, or missing and told."""
+    """A tenth of the calls fails in every way: scores are as without faults, or missing and told (P1)."""
     hurt = Harm.of(Tool("ours", list(passes.values()), 40))
     assert sum(passes["faults isolated"]["server"]["faults"].values()) >= 10
     assert hurt.lost_run is None
     assert hurt.total == 200
     assert hurt.changed == 0
+    statuses = passes["faults isolated"]["statuses"]
+    assert sum(statuses.values()) == hurt.total
+    assert hurt.missing == hurt.total - statuses["ok"]
+    assert set(statuses) <= {"ok", "judge_error", "not_applicable"}
     assert hurt.missing < 30
 
 

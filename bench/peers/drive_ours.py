@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections import Counter
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from typing import Any
@@ -21,7 +22,7 @@ _metrics = [registry.get(name) for name in harness.CORE]
 
 
 def run(graded: list[dict[str, Any]], job: dict[str, Any], one: dict[str, Any]) -> harness.Scores:
-    """One night; passes with the same `store` share it, as nights do."""
+    """One night; passes with the same `store` share it, as nights do. Its statuses are added to the pass."""
     with Store.open(f"sqlite:///{_folder.name}/{one.get('store', one['name'])}.db") as store:
         return asyncio.run(_run(graded, job, one, store))
 
@@ -67,7 +68,9 @@ async def _run(
     if outcome.error is not None:
         raise outcome.error
     found: harness.Scores = {name: [None] * len(cases) for name in harness.CORE}
-    for score in store.scores(run_id):
+    scores = store.scores(run_id)
+    one["statuses"] = Counter(score.status for score in scores)
+    for score in scores:
         found[score.metric][int(score.case_id.removeprefix("golden:"))] = score.value
     return found
 

@@ -198,6 +198,8 @@ def results(tools: dict[str, Tool], missing: dict[str, str]) -> list[Result]:
     mine = costs["ours"]
     later, again = (Cost.of(ours.of(name), ours.items, 1, 1) for name in ("later", "unchanged"))
     harm = Harm.of(ours)
+    statuses = ours.of("faults isolated")[0]["statuses"]
+    told, wanted = sum(statuses.values()), harm.total
     found = [
         Result("calls an item", f"{mine.chat:g}", f"at most {MOST_CALLS}", mine.chat <= MOST_CALLS),
         Result(
@@ -214,6 +216,8 @@ def results(tools: dict[str, Tool], missing: dict[str, str]) -> list[Result]:
         ),
         Result("calls an item, unchanged", f"{again.chat:g}", "none", again.chat == 0),
         Result("10 % faults: scores changed, silently", str(harm.changed), "none", harm.changed == 0),
+        Result("10 % faults: scores with a status", str(told), str(wanted), told == wanted),
+        *(Result(f"  {status}", str(count)) for status, count in statuses.items()),
         Result("10 % faults: run", "lost" if harm.lost_run else "whole", "whole", harm.lost_run is None),
     ]
     for key, cost in costs.items():
