@@ -1,5 +1,6 @@
 """Prices and budgets: what judging cost, what it may cost, what is left out when it is used up."""
 
+import asyncio
 import math
 from collections import Counter
 from pathlib import Path
@@ -12,10 +13,12 @@ from pydantic import ValidationError
 from workspace import NIGHT, Workspace, make_workspace
 
 from rag_checks.costs import costs, total
+from rag_checks.errors import JudgeError
 from rag_checks.evaluation import in_order
-from rag_checks.monitor import Monitor, Price
+from rag_checks.judge.spending import Spending
+from rag_checks.monitor import Budget, Monitor, Price
 from rag_checks.pipeline import use_cases as pipeline
-from rag_checks.records import Case, EvalItem, JudgeIdentity, Score, ScoreStatus, Usage
+from rag_checks.records import Case, EvalItem, JudgeIdentity, Language, Score, ScoreStatus, Usage
 from rag_checks.store import Store
 
 RUN_ID = f"toy-nightly-{NIGHT}"
@@ -57,11 +60,25 @@ def test_a_budget_is_never_exceeded_and_what_is_left_out_is_told(
     assert {case.source for case in over} == {"production"}
     assert all(s.value is None for s in scores if s.status is ScoreStatus.OVER_BUDGET)
     assert not [s for s in scores if s.status is ScoreStatus.JUDGE_ERROR]
-    counts = Counter(case.source for case in over)
-    told = " and ".join(f"{n} {source}" for source, n in sorted(counts.items()))
     assert problem is not None
-    assert "budget is used up" in problem
-    assert f"{told} of {len(cases)} cases were not graded in full" in problem
+    assert "预算已用完" in problem
+    assert f"共 {len(cases)} 个案例，线上 {len(over)} 个未能完整评判" in problem
+
+
+@pytest.mark.parametrize(
+    ("language", "share", "told"),
+    [("en", 1.0, "the run's budget"), ("en", 0.5, "shard's part"), ("zh", 0.5, "本分片")],
+)
+def test_a_shard_does_not_call_its_part_the_run_s_budget(language: Language, share: float, told: str) -> None:
+    """Whoever reads of 15 of 15 calls must know that the run may spend 30."""
+    spending = Spending(Budget(calls=2), None, before=Usage(calls=2), share=share, language=language)
+
+    async def spend() -> None:
+        async with spending.hold(10, 10, Usage):
+            pass
+
+    with pytest.raises(JudgeError, match=told):
+        asyncio.run(spend())
 
 
 def test_a_night_over_budget_run_again_spends_nothing_and_with_more_it_is_completed(tmp_path: Path) -> None:

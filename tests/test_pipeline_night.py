@@ -135,11 +135,11 @@ def test_a_night_without_any_conversation_and_question_is_no_data_with_the_reaso
         space.monitor, space.settings, NIGHT + timedelta(days=1), now=NOW + timedelta(days=1)
     )
     assert result.run.problem is not None
-    assert "no conversations" in result.run.problem
+    assert "没有对话，也没有可提问的条目；" in result.run.problem
     summary, _ = pipeline.summarise(space.monitor, space.settings, result.run.eval_run_id)
     assert summary.level is Level.NO_DATA
     assert result.message is not None
-    assert "no conversations" in json.dumps(result.message.payload, ensure_ascii=False)
+    assert "没有对话" in json.dumps(result.message.payload, ensure_ascii=False)
 
 
 def test_late_lines_keep_most_of_the_sample_and_their_scores(space: Workspace) -> None:

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 from rag_checks.errors import ConfigError, JudgeError
 from rag_checks.monitor import Budget, Price
-from rag_checks.records import Usage
+from rag_checks.records import Language, Usage
 
 OVER_BUDGET = "over_budget"
 _LOOK_AGAIN_S = 0.02
+_USED_UP: dict[Language, dict[str, str]] = {
+    "en": {
+        "whole": "the run's budget is used up",
+        "part": "this shard's part of the run's budget is used up",
+    },
+    "zh": {"whole": "本次运行的预算已用完", "part": "本分片的预算份额已用完"},
+}
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,21 @@ class Spending:
         price: of the judge's model; needed for a limit of money.
         before: what earlier attempts at the same cases have cost.
         share: part of the budget this process may spend, 0..1.
+        language: of what is told when it is used up.
 
     Raises:
         ConfigError: a limit of money without a price.
     """
 
-    def __init__(self, budget: Budget, price: Price | None, *, before: Usage, share: float = 1.0) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        price: Price | None,
+        *,
+        before: Usage,
+        share: float = 1.0,
+        language: Language = "en",
+    ) -> None:
         if budget.money is not None and price is None:
             raise ConfigError("the judge's model has no price; add it to prices", key="budget.money")
         self._price = price or Price(prompt=0, completion=0)
@@ -50,6 +66,7 @@ class Spending:
             (name, limit * share) for name, limit in budget.model_dump().items() if limit is not None
         ]
         self._before = self._amount(before)
+        self._words = _USED_UP[language]["whole" if share == 1.0 else "part"]
         self._set_aside: list[_Amount] = []
         self._over: str | None = None
 
@@ -89,4 +106,4 @@ class Spending:
     def _told(self, spent: _Amount) -> str:
         total = self._before + spent
         parts = [f"{getattr(total, name):.6g} of {limit:.6g} {name}" for name, limit in self._limits]
-        return f"the run's budget is used up ({', '.join(parts)})"
+        return f"{self._words} ({', '.join(parts)})"

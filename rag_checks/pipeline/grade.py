@@ -14,7 +14,7 @@ from rag_checks.metrics.catalogue import wanted as wanted_metrics
 from rag_checks.monitor import Monitor, OpenAIJudge
 from rag_checks.monitor_files import located
 from rag_checks.pipeline.masked import open_masked_bot
-from rag_checks.pipeline.problems import input_problem
+from rag_checks.pipeline.problems import grading_problem, input_problem, joined
 from rag_checks.pipeline.runs import main_release, stored_run
 from rag_checks.records import Case, EvalRun, JudgeIdentity, Score, ScoreStatus, Usage
 from rag_checks.settings import Settings
@@ -88,7 +88,8 @@ def _spending(
     ours = {case.case_id for case in cases}
     before = sum((score.usage for score in scores if score.case_id in ours), start=Usage())
     price = monitor.prices.get(monitor.judge.model)
-    return Spending(monitor.budget, price, before=before, share=len(cases) / max(1, planned))
+    share = len(cases) / max(1, planned)
+    return Spending(monitor.budget, price, before=before, share=share, language=monitor.language)
 
 
 def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun:
@@ -125,14 +126,17 @@ def reconcile(monitor: Monitor, settings: Settings, eval_run_id: str) -> EvalRun
             "scores_ok": ok,
             "scores_failed": sum(_failed(score) for score in [*scores, *lost]),
         }
-        problems = [_grading_problem(run, cases, scores, lost), input_problem(monitor, run, store)]
+        problems = [
+            grading_problem(monitor.language, run, cases, scores, lost),
+            input_problem(monitor, run, store),
+        ]
         run = run.model_copy(
             update={
                 "counts": counts,
                 "judge": _main_judge(scores),
                 "release": main_release(cases) or run.release,
                 "status": "evaluated",
-                "problem": "; ".join(filter(None, problems)) or None,
+                "problem": joined(monitor.language, problems),
             }
         )
         store.save_run(run)
@@ -165,30 +169,3 @@ def _main_judge(scores: Sequence[Score]) -> JudgeIdentity | None:
     found = {score.judge.fingerprint: score.judge for score in scores if score.judge is not None}
     counts = Counter(score.judge.fingerprint for score in scores if score.judge is not None)
     return found[counts.most_common(1)[0][0]] if counts else None
-
-
-def _grading_problem(
-    run: EvalRun, cases: Sequence[Case], scores: Sequence[Score], missing: Sequence[Score]
-) -> str | None:
-    """Why cases have no scores, or why there is no score at all."""
-    over = {score.case_id: score for score in scores if score.status is ScoreStatus.OVER_BUDGET}
-    if over:
-        sources = Counter(case.source for case in cases if case.case_id in over)
-        left = " and ".join(f"{count} {source}" for source, count in sorted(sources.items()))
-        why = next(iter(over.values())).evidence.get("error", "the budget is used up")
-        return f"{why}: {left} of {len(cases)} cases were not graded in full"
-    if missing or any(score.evidence.get("error_kind") == "unavailable" for score in scores):
-        ungraded = len({score.case_id for score in missing})
-        return run.problem or f"{ungraded} of {len(cases)} cases were not graded: no task reached them"
-    if not any(score.status is ScoreStatus.OK for score in scores):
-        return _why_nothing(run, cases, scores)
-    return None
-
-
-def _why_nothing(run: EvalRun, cases: Sequence[Case], scores: Sequence[Score]) -> str:
-    if not cases:
-        window = f"{run.window_start:%Y-%m-%d %H:%M}–{run.window_end:%Y-%m-%d %H:%M %Z}"
-        return f"no conversations in {window} and nothing to ask"
-    reasons = Counter(score.reason for score in scores if _failed(score))
-    why = reasons.most_common(1)[0][0] if reasons else "no metric applies to any of them"
-    return f"0 of {len(cases)} cases could be graded: {why}"
