@@ -312,3 +312,21 @@ def test_cost_of_failed_judgements_is_on_the_scores(fake):
     total = sum((score.usage for score in scores), Usage())
     probe = 1
     assert total.calls == judge.usage.calls - probe
+
+
+def test_separate_embedding_endpoint_has_its_own_key(fake):
+    """OPENAI_EMBEDDING_API_KEY goes to the embedding endpoint only, the judge's key never goes there."""
+    with FakeOpenAI() as other:
+        settings = Settings(
+            kind="openai", model="m", base_url=fake.url, embedding_model="e", embedding_base_url=other.url
+        )
+        environ = {"OPENAI_API_KEY": "sk-secret-1", "OPENAI_EMBEDDING_API_KEY": "sk-secret-2"}
+        judge = OpenAIJudge(settings, environ=environ)
+
+        async def use(judge):
+            await judge.ask(ANSWER)
+            await judge.similarity([("a b", "a c")], "en")
+
+        with_judge(judge, use)
+        assert {sent["authorization"] for sent in fake.state.headers} == {"Bearer sk-secret-1"}
+        assert {sent["authorization"] for sent in other.state.headers} == {"Bearer sk-secret-2"}
