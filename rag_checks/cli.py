@@ -7,6 +7,7 @@ Where two apply the later one is given: a night with the judge down has no data,
 
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -40,9 +41,11 @@ app = typer.Typer(
 config_app = typer.Typer(no_args_is_help=True, help="Monitor files: check, show, JSON Schema.")
 db_app = typer.Typer(no_args_is_help=True, help="The store: state and migrations.")
 demo_app = typer.Typer(no_args_is_help=True, help="The built-in demo: history, the night shown, its result.")
+dataset_app = typer.Typer(no_args_is_help=True, help="Data sets of other tools: ragas, DeepEval, LangSmith.")
 app.add_typer(config_app, name="config")
 app.add_typer(db_app, name="db")
 app.add_typer(demo_app, name="demo")
+app.add_typer(dataset_app, name="dataset")
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -405,6 +408,26 @@ def demo_show() -> None:
     summary, files, message = shown_night(Settings.from_env())
     print_run(out, summary, files, message)
     print_next_steps(out)
+
+
+@dataset_app.command("convert")
+def dataset_convert(
+    source: Annotated[Path, typer.Argument(help="JSON array, JSONL, CSV or Parquet.")],
+    target: Annotated[Path, typer.Argument(help="FILE.jsonl or FILE.json.")],
+    to: Annotated[str, typer.Option(help="ragas, deepeval, langsmith or native (our names).")],
+    shape: Annotated[
+        str | None, typer.Option("--from", help="The same names; default: told from each row.")
+    ] = None,
+) -> None:
+    """Convert a data set from one tool's shape to another's; nothing is lost on the way."""
+    from rag_checks.datasets import convert  # noqa: PLC0415 - `--help` must not wait for it
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rows = convert(source, target, to=to, shape=shape)
+    for warning in told:
+        err.print(str(warning.message), style="yellow", markup=False)
+    out.print(f"{target}: {rows} rows", markup=False)
 
 
 def _require_monitor_extra() -> None:

@@ -178,6 +178,41 @@ def test_evaluate_grades_a_file_offline(light: Path, tmp_path: Path) -> None:
     assert not (tmp_path / ".rag-checks").exists()
 
 
+def test_the_library_grades_in_a_script(light: Path, tmp_path: Path) -> None:
+    """Lists, a bot and a summary need nothing more; what needs more says what to install."""
+    script = """
+import rag_checks
+rows = [{"question": "年假有几天", "ground_truth": "年假有15天。"}]
+experiment = rag_checks.evaluate(rows, lambda question: "年假有15天。", metrics=["answer_correctness"])
+print(experiment.summary()["answer_correctness"].n_ok)
+experiment.to_csv("scores.csv")
+experiment.save("store.db")
+assert rag_checks.Experiment.load("experiment", "store.db") == experiment
+rag_checks.datasets.dump(rows, "goldens.json", "deepeval")
+for needs_more in (experiment.to_pandas, lambda: experiment.report("a.html")):
+    try:
+        needs_more()
+    except rag_checks.errors.ConfigError as error:
+        print(error)
+"""
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    done = subprocess.run(
+        [str(light / "python"), "script.py"],
+        check=False,
+        cwd=tmp_path,
+        env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "1",
+        "to_pandas needs pandas; run: pip install pandas",
+        "the report needs jinja2; run: pip install 'rag-checks[monitor]'",
+    ]
+
+
 def test_the_store_is_made_and_its_state_told(light: Path, tmp_path: Path) -> None:
     """Migrations travel in the wheel: an empty store is not this version's, an upgraded one is."""
     empty = run(light, tmp_path, "db", "status")

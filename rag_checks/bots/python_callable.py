@@ -23,42 +23,52 @@ from rag_checks.records import EvalItem, Response
 _KEY = "bot.callable"
 
 
-class PythonAdapter:
-    """A bot that is a Python function of an EvalItem, with the monitor's options as keyword arguments.
+class CallableBot:
+    """A bot that is a Python function of what it is given, with options as keyword arguments.
 
     It may return the answer, a mapping of Response fields (or `answer`, `contexts`), or a Response.
     Coroutines are awaited; the rest runs in a thread of its own, which a timeout abandons but cannot end.
-
-    Raises:
-        ConfigError: the module or function cannot be imported, or does not take these arguments.
     """
 
-    def __init__(self, config: PythonBot, directory: Path) -> None:
-        self._config = config
-        self._function = _load(config.callable, directory)
-        self._slots = asyncio.Semaphore(config.concurrency)
-        _check_arguments(self._function, config)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        options: Mapping[str, Any],
+        timeout_s: float,
+        concurrency: int,
+    ) -> None:
+        """`name` is what messages call the function."""
+        self._function = function
+        self._name = name
+        self._options = options
+        self._timeout_s = timeout_s
+        self._slots = asyncio.Semaphore(concurrency)
 
     async def ask(self, item: EvalItem) -> Response:
         """Ask one question. Raises BotError (timeout, raised, schema, empty, reported)."""
+        return await self.call(item)
+
+    async def call(self, question: Any) -> Response:
+        """As `ask`, of a function that takes something else than an item."""
         async with self._slots:
             started = time.perf_counter()
-            value = await self._call(item)
+            value = await self._call(question)
             latency_ms = (time.perf_counter() - started) * 1000
         return make_response(self._fields(value), latency_ms=latency_ms)
 
     async def close(self) -> None:
         """Nothing to free: the function owns what it opened."""
 
-    async def _call(self, item: EvalItem) -> Any:
-        options = self._config.options
-        deadline = asyncio.timeout(self._config.timeout_s)
+    async def _call(self, question: Any) -> Any:
+        deadline = asyncio.timeout(self._timeout_s)
         failure: BaseException | None = None
         try:
             async with deadline:
                 if inspect.iscoroutinefunction(self._function):
-                    return await self._function(item, **options)
-                value, failure = await _in_thread(lambda: self._function(item, **options))
+                    return await self._function(question, **self._options)
+                value, failure = await _in_thread(lambda: self._function(question, **self._options))
                 if failure is None:
                     return await value if inspect.isawaitable(value) else value
         # Whatever a user's function raises is the bot failing on this question, and the run goes on: it is
@@ -68,9 +78,10 @@ class PythonAdapter:
         if isinstance(failure, BotError):
             raise failure
         if isinstance(failure, TimeoutError) and deadline.expired():
-            raise BotError(f"no answer within {self._config.timeout_s:g} s", kind="timeout") from None
-        message = f"{self._config.callable} raised {type(failure).__name__}{_where(failure)}"
-        raise BotError(message, kind="raised") from failure
+            raise BotError(f"no answer within {self._timeout_s:g} s", kind="timeout") from None
+        raise BotError(
+            f"{self._name} raised {type(failure).__name__}{_where(failure)}", kind="raised"
+        ) from failure
 
     def _fields(self, value: Any) -> Mapping[str, Any]:
         if isinstance(value, str) or value is None:
@@ -80,9 +91,26 @@ class PythonAdapter:
         if isinstance(value, Mapping):
             return value
         kind = type(value).__name__
-        raise BotError(
-            f"{self._config.callable} returned a {kind}, not text, a mapping or a Response", kind="schema"
+        raise BotError(f"{self._name} returned a {kind}, not text, a mapping or a Response", kind="schema")
+
+
+class PythonAdapter(CallableBot):
+    """The `module:function` a monitor names.
+
+    Raises:
+        ConfigError: the module or function cannot be imported, or does not take these arguments.
+    """
+
+    def __init__(self, config: PythonBot, directory: Path) -> None:
+        function = _load(config.callable, directory)
+        super().__init__(
+            function,
+            name=config.callable,
+            options=config.options,
+            timeout_s=config.timeout_s,
+            concurrency=config.concurrency,
         )
+        _check_arguments(function, config)
 
 
 async def _in_thread(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rag_checks.intake.formats import recognise
 from rag_checks.intake.reader import RowReader, object_of
 from rag_checks.intake.row import BadRow, pack, turn_of
 from rag_checks.intake.streams import DamagedInput, open_stream
-from rag_checks.records import EvalItem, Response
+from rag_checks.records import EvalItem, Response, content_hash
 from rag_checks.text import clean
 
 # The names older tools use, for fields an item or its response has.
@@ -57,7 +57,7 @@ def read_items(path: Path) -> list[EvalItem]:
     """The items of a golden file. Raises SourceError naming every line that is not an item."""
     items: list[EvalItem] = []
     problems: list[str] = []
-    for line, row in _rows(path):
+    for line, row in rows_of(path):
         if isinstance(row, str):
             problems.append(f"{path}:{line}: {row}")
             continue
@@ -92,14 +92,16 @@ def read_answered(
         ConfigError: a field of the mapping is none of ours.
         SourceError: no such file, or none of these formats.
     """
-    _check_mapping(mapping)
+    check_mapping(mapping, key="--map")
     reader = RowReader(None)
-    for line, row in _rows(path):
+    for line, row in rows_of(path):
         if isinstance(row, str):
             yield line, row
             continue
         try:
-            item, answer = _answered(_renamed(row, mapping), line, reader)
+            fields = _renamed(row, mapping)
+            _require(fields, ("user_input", "response"), "--map {}=COLUMN names another")
+            item, answer = _case_of(fields, f"row-{line}", reader)
         except ValidationError as error:
             yield line, _first(error)
         except BadRow as error:
@@ -108,12 +110,41 @@ def read_answered(
             yield line, (item, answer, row)
 
 
-def _answered(fields: dict[str, Any], line: int, reader: RowReader) -> tuple[EvalItem, Response]:
-    for name in ("user_input", "response"):
+def read_row(
+    row: Mapping[str, Any], mapping: Mapping[str, str], *, answered: bool
+) -> tuple[EvalItem, Response]:
+    """One row that a program holds, as `read_answered` reads one of a file.
+
+    Args:
+        row: JSON-like values under our names or older tools' names.
+        mapping: our field → the row's, already checked.
+        answered: whether the row must hold an answer; without one the response says there is none.
+
+    Returns:
+        The item, its `item_id` a hash of question and history where the row names none, and the response.
+
+    Raises:
+        ValueError: what is wrong with the row: the field and the fix, without quoting the row.
+    """
+    fields = _renamed(row, mapping)
+    needed = ("user_input", "response") if answered else ("user_input",)
+    _require(fields, needed, "mapping={{'{}': …}} names another")
+    own = content_hash([fields["user_input"], fields.get("history")])[:10]
+    try:
+        return _case_of({"response": None} | fields, f"q-{own}", RowReader(None))
+    except ValidationError as error:
+        raise BadRow(_first(error)) from error
+
+
+def _require(fields: Mapping[str, Any], names: Iterable[str], hint: str) -> None:
+    for name in names:
         if name not in fields:
             others = ", ".join(old for old, new in ALIASES.items() if new == name)
-            raise BadRow(f"{name}: missing (other names: {others}); --map {name}=COLUMN names another")
-    item_id = clean(str(fields.get("item_id", ""))).strip() or f"row-{line}"
+            raise BadRow(f"{name}: missing (other names: {others}); {hint.format(name)}")
+
+
+def _case_of(fields: dict[str, Any], own_id: str, reader: RowReader) -> tuple[EvalItem, Response]:
+    item_id = clean(str(fields.get("item_id", ""))).strip() or own_id
     logged = {name: fields[name] for name in _LOGGED if name in fields}
     row, _, _ = reader.read(
         {**logged, "response": fields["response"] or "", "turn_id": item_id, "asked_at": 0}
@@ -141,16 +172,17 @@ def _answered(fields: dict[str, Any], line: int, reader: RowReader) -> tuple[Eva
     return item, answer
 
 
-def _check_mapping(mapping: Mapping[str, str]) -> None:
+def check_mapping(mapping: Mapping[str, str], *, key: str) -> None:
+    """Raise ConfigError, naming `key`, for a field that is none of ours."""
     for field in mapping:
         if field not in FIELDS:
             near = difflib.get_close_matches(field, FIELDS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(FIELDS)}"
-            raise ConfigError(f"unknown field {field!r}; {hint}", key="--map")
+            raise ConfigError(f"unknown field {field!r}; {hint}", key=key)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Line and row, or line and what is wrong with it."""
+def rows_of(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Line and row of a file in any format, or line and what is wrong with it. Raises SourceError."""
     if not path.is_file():
         raise SourceError(f"{path}: " + ("a folder; name a file" if path.is_dir() else "no such file"))
     with open_stream(path) as stream:
@@ -248,7 +280,9 @@ def _list(name: str, value: Any) -> Any:
     try:
         return msgspec.json.decode(value, type=list[Any])
     except (msgspec.MsgspecError, RecursionError):
-        raise BadRow(f"{name}: looks like a list, but is not a JSON list of texts") from None
+        raise BadRow(
+            f'{name}: looks like a list, but is not a JSON list of texts such as ["a", "b"]'
+        ) from None
 
 
 def _no_item(error: ValidationError) -> str:

@@ -22,6 +22,10 @@ WORDS: Words = {
         "en": "All metrics meet what is expected of them.",
         "zh": "所有指标均符合预期。",
     },
+    "none_compared": {
+        "en": "Nothing was held against these numbers: there is no target and no baseline yet.",
+        "zh": "这些数值尚未与任何标准比较：既未设目标，也还没有基线。",
+    },
     "no_verdicts": {"en": "No verdict: nothing was graded.", "zh": "没有结论：没有任何内容得到评分。"},
     "since": {"en": "since {date}", "zh": "自 {date} 起"},
     "begin": {"en": "Since", "zh": "开始于"},
