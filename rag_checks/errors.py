@@ -22,6 +22,16 @@ The tree (the class decides whether a task is retried)::
         └── BotError              the bot did not answer this question (kind: timeout, http, empty, …)
 """
 
+from typing import NamedTuple
+
+
+class Spent(NamedTuple):
+    """What was paid for a judgement that failed; `records.Usage` has the same fields."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
 
 class RagChecksError(Exception):
     """Base of all errors raised on purpose."""
@@ -44,7 +54,12 @@ class ItemError(RagChecksError):
 
 
 class JudgeUnavailable(TransientError):
-    """The judge endpoint did not answer within its retries or deadline."""
+    """The judge endpoint did not answer within its retries or deadline.
+
+    `spent`: replies paid for before, e.g. the one that was to be repaired; see `JudgeError`.
+    """
+
+    spent: Spent | None = None
 
 
 class StoreUnavailable(TransientError):
@@ -109,7 +124,13 @@ class StoreError(PermanentError):
 
 
 class JudgeError(ItemError):
-    """This judgement failed for good; `raw` keeps what the judge said."""
+    """This judgement failed for good; `raw` keeps what the judge said.
+
+    `spent` is what its calls cost, None when nothing was paid. Several callers may be given the same error:
+    who books the cost sets it to None, so that it is booked once.
+    """
+
+    spent: Spent | None = None
 
     def __init__(self, message: str, *, kind: str, raw: str | None = None) -> None:
         super().__init__(message, kind=kind)

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
+from rag_checks.errors import JudgeError, JudgeUnavailable
 from rag_checks.records import EvalItem, JudgeIdentity, Language, OutboxMessage, Record, Response, Usage
 
 
@@ -145,6 +146,12 @@ class JudgeReply(Record):
     identity: JudgeIdentity
     usage: Usage = Usage()
     flags: tuple[str, ...] = Field((), description="E.g. repaired, contexts_split.")
+
+
+def taken_usage(error: JudgeError | JudgeUnavailable) -> Usage:
+    """What a failed judgement cost, once: whoever is given the same error later gets no cost."""
+    spent, error.spent = error.spent, None
+    return Usage(**spent._asdict()) if spent else Usage()
 
 
 class Judge(Protocol):

@@ -6,12 +6,26 @@ from email.utils import formatdate
 
 import pytest
 from fake_openai import FakeOpenAI, always, script
-from judge_client_fixtures import ANSWER, CONTEXTS, REFERENCE, TASKS, ask, ask_one, open_fake_judge
+from judge_client_fixtures import (
+    ANSWER,
+    CONTEXTS,
+    REFERENCE,
+    TASKS,
+    ask,
+    ask_one,
+    open_fake_judge,
+    with_judge,
+)
+from metrics_fixtures import make_case
 
 from rag_checks.errors import ConfigError, JudgeError, JudgeFatal, JudgeUnavailable, MissingSecret
 from rag_checks.judge.client import OpenAIJudge
 from rag_checks.judge.failures import Rule, classify, retry_after_seconds
+from rag_checks.metrics.grading import grade_case
+from rag_checks.metrics.registry import REGISTRY
 from rag_checks.monitor import OpenAIJudge as Settings
+from rag_checks.protocols import taken_usage
+from rag_checks.records import Usage
 
 
 @pytest.fixture(scope="module")
@@ -273,3 +287,46 @@ def test_contexts_task_survives_a_storm(fake):
     fake.state.faults = script("500", "429", "disconnect", "html", "503")
     reply = ask_one(open_fake_judge(fake, retries=5), CONTEXTS)
     assert [verdict.supported for verdict in reply.output.answer_claims] == [True, False]
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("malformed", 2), ("truncated", 2), ("refusal", 1)])
+def test_failed_judgement_carries_what_it_cost(fake, mode, calls):
+    """Every paid call of a judgement that failed, the repair too, is told with the error, once."""
+    fake.state.faults = always(mode)
+    (error,) = ask(open_fake_judge(fake), ANSWER)
+    assert isinstance(error, JudgeError)
+    usage = taken_usage(error)
+    assert usage.calls == calls
+    assert usage.prompt_tokens > 0
+    assert taken_usage(error) == Usage()
+
+
+def test_cost_of_failed_judgements_is_on_the_scores(fake):
+    """The usage over a case's scores is what the judge really spent on it, though nothing was graded."""
+    fake.state.faults = always("malformed")
+    judge = open_fake_judge(fake)
+    case = make_case(answer="Lunch costs 5 euros.", reference="5 euros")
+    metrics = [REGISTRY[name] for name in ("faithfulness", "answer_relevancy", "context_recall")]
+    scores = with_judge(judge, lambda judge: grade_case("run", case, metrics, judge))
+    assert {score.status for score in scores} == {"judge_error"}
+    total = sum((score.usage for score in scores), Usage())
+    probe = 1
+    assert total.calls == judge.usage.calls - probe
+
+
+def test_separate_embedding_endpoint_has_its_own_key(fake):
+    """OPENAI_EMBEDDING_API_KEY goes to the embedding endpoint only, the judge's key never goes there."""
+    with FakeOpenAI() as other:
+        settings = Settings(
+            kind="openai", model="m", base_url=fake.url, embedding_model="e", embedding_base_url=other.url
+        )
+        environ = {"OPENAI_API_KEY": "sk-secret-1", "OPENAI_EMBEDDING_API_KEY": "sk-secret-2"}
+        judge = OpenAIJudge(settings, environ=environ)
+
+        async def use(judge):
+            await judge.ask(ANSWER)
+            await judge.similarity([("a b", "a c")], "en")
+
+        with_judge(judge, use)
+        assert {sent["authorization"] for sent in fake.state.headers} == {"Bearer sk-secret-1"}
+        assert {sent["authorization"] for sent in other.state.headers} == {"Bearer sk-secret-2"}

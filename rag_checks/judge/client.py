@@ -8,14 +8,14 @@ and `validate`.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from rag_checks import monitor
-from rag_checks.errors import ConfigError, JudgeError, JudgeFatal
+from rag_checks.errors import ConfigError, JudgeError, JudgeFatal, JudgeUnavailable, Spent
 from rag_checks.judge.completion import Completion
 from rag_checks.judge.embeddings import Embedder
 from rag_checks.judge.failures import Failure, Rule
@@ -28,7 +28,7 @@ from rag_checks.judge.sessions import Session, Sessions
 from rag_checks.judge.spending import Spending
 from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
 from rag_checks.judge.transport import Endpoint
-from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache
+from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache, taken_usage
 from rag_checks.records import JudgeIdentity, Language, Usage
 from rag_checks.text import clean
 
@@ -121,7 +121,11 @@ class OpenAIJudge:
         parts = self.parts(request)
         if len(parts) == 1:
             return await self._ask(request)
-        return merge(parts, await asyncio.gather(*(self._ask(part) for part in parts)))
+        return merge(parts, _all_or_error(await self._ask_parts(parts)))
+
+    async def _ask_parts(self, parts: list[JudgeRequest]) -> list[JudgeReply | BaseException]:
+        """Every part's reply or error: when one fails, what the others cost has to be known."""
+        return await asyncio.gather(*(self._ask(part) for part in parts), return_exceptions=True)
 
     def parts(self, request: JudgeRequest) -> list[JudgeRequest]:
         """What is really asked: the request, or several that fit the context window.
@@ -198,9 +202,21 @@ class OpenAIJudge:
         return self._spending.hold(self.size(request), self._config.max_tokens, lambda: self._usage)
 
     async def _judged(self, session: Session, request: JudgeRequest) -> JudgeReply:
-        """Ask, and once more when the reply cannot be used but could be mended."""
+        """Ask, and once more when the reply could be mended; errors carry what was paid."""
+        paid: list[Completion] = []
+        try:
+            return await self._asked_twice_at_most(session, request, paid)
+        except (JudgeError, JudgeUnavailable) as error:
+            error.spent = _spent(done.usage for done in paid)
+            raise
+
+    async def _asked_twice_at_most(
+        self, session: Session, request: JudgeRequest, paid: list[Completion]
+    ) -> JudgeReply:
+        """The reply; every completion received is added to `paid`."""
         ask = partial(self._complete, session, request, time.monotonic() + self._patience.deadline_s)
         done = await ask([], self._config.max_tokens)
+        paid.append(done)
         usage = done.usage
         flags: tuple[str, ...] = ()
         try:
@@ -212,6 +228,7 @@ class OpenAIJudge:
                 done = await ask(self._repair_messages(request, problem), self._config.max_tokens)
             else:
                 raise
+            paid.append(done)
             _log.debug("judge reply to %s needed repair: %s", request.task, problem.kind)
             output = done.output(request)
             usage, flags = usage + done.usage, (REPAIRED_FLAG,)
@@ -336,3 +353,22 @@ class OpenAIJudge:
             prompt_hash=self._prompts.hash,
             parameters=parameters,
         )
+
+
+def _spent(usages: Iterable[Usage]) -> Spent | None:
+    """The sum of these costs; None without any."""
+    total = sum(usages, Usage())
+    return Spent(total.calls, total.prompt_tokens, total.completion_tokens) if total.calls else None
+
+
+def _all_or_error(results: Sequence[JudgeReply | BaseException]) -> list[JudgeReply]:
+    """The replies of all parts; else the first error, a fatal one before others, with what all parts cost."""
+    errors = [result for result in results if isinstance(result, BaseException)]
+    replies = [result for result in results if isinstance(result, JudgeReply)]
+    if not errors:
+        return replies
+    first = min(errors, key=lambda error: isinstance(error, JudgeError | JudgeUnavailable))
+    if isinstance(first, JudgeError | JudgeUnavailable):
+        failed = [taken_usage(error) for error in errors if isinstance(error, JudgeError | JudgeUnavailable)]
+        first.spent = _spent([*(reply.usage for reply in replies), *failed])
+    raise first

@@ -11,12 +11,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from rag_checks import monitor
 from rag_checks.errors import ConfigError, MissingSecret
 from rag_checks.judge.failures import Failure, Rule, classify
+
+if TYPE_CHECKING:
+    from openai._types import RequestOptions
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _KEYLESS = "none"  # local servers ignore the key, but the SDK insists on one
@@ -28,7 +31,9 @@ class Endpoint:
 
     Args:
         config: the monitor's judge section.
-        environ: where `OPENAI_API_KEY`, `OPENAI_BASE_URL` and `${NAME}` in headers are looked up.
+        environ: where `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_EMBEDDING_API_KEY` (for a separate
+            embedding endpoint; without it the judge's key is sent there) and `${NAME}` in headers are
+            looked up.
 
     Raises:
         MissingSecret: api.openai.com without a key, or a header that names an unset variable.
@@ -52,11 +57,15 @@ class Endpoint:
                 key="judge",
             )
         self.key = key or _KEYLESS
+        own = environ.get("OPENAI_EMBEDDING_API_KEY", "").strip() if config.embedding_base_url else ""
+        self.embedding_key = own or self.key
         self.headers = {name: _expand(name, text, environ) for name, text in config.extra_headers.items()}
 
     def hide_secrets(self, text: str) -> str:
-        """The text without the key, which some endpoints repeat in their error messages."""
-        return text if self.key == _KEYLESS else text.replace(self.key, "***")
+        """The text without the keys, which some endpoints repeat in their error messages."""
+        for key in {self.key, self.embedding_key} - {_KEYLESS}:
+            text = text.replace(key, "***")
+        return text
 
 
 class Transport:
@@ -88,9 +97,12 @@ class Transport:
         import openai  # noqa: PLC0415 - loaded by __init__ already
 
         name = without_credentials(url) if "://" in url else self._endpoint.name
+        options: RequestOptions = {}
+        if url.endswith("/embeddings") and self._endpoint.embedding_key != self._endpoint.key:
+            options = {"headers": {"Authorization": f"Bearer {self._endpoint.embedding_key}"}}
         try:
             async with asyncio.timeout(timeout_s):
-                reply = await self._client.post(url, cast_to=object, body=body)
+                reply = await self._client.post(url, cast_to=object, body=body, options=options)
         except TimeoutError:
             return Failure("timeout", Rule.RETRY, f"{name} did not answer within {timeout_s:.3g} s")
         except openai.APIConnectionError as error:

@@ -27,8 +27,9 @@ from rag_checks.protocols import (
     PointVerdict,
     ReferenceAnalysis,
     Task,
+    taken_usage,
 )
-from rag_checks.records import Case, EvalItem, Language, Response
+from rag_checks.records import Case, EvalItem, Language, Response, Usage
 
 T = TypeVar("T")
 OutputT = TypeVar("OutputT", bound=Output)
@@ -41,7 +42,8 @@ class Exam:
     """One case on the judge's desk.
 
     Reading a property that holds a task starts it, once; awaiting it twice asks once. `replies` keeps what
-    the judge answered, for usage, identity and flags; keys are `Metric.reads`.
+    the judge answered, for usage, identity and flags, `lost` what failed judgements cost; keys are
+    `Metric.reads`.
     """
 
     def __init__(self, case: Case, judge: Judge, asks: Collection[Ask], *, repeat: int = 0) -> None:
@@ -60,6 +62,7 @@ class Exam:
         self.reference = (case.item.reference or "").strip()
         self.contexts = case.response.retrieved_contexts or ()
         self.replies: dict[str, JudgeReply] = {}
+        self.lost: dict[str, Usage] = {}
         self._judge = judge
         self._repeat = repeat
         self._asks = frozenset(asks)
@@ -146,7 +149,11 @@ class Exam:
         request = JudgeRequest(
             task=task, language=language or self.language, inputs=inputs, repeat=self._repeat
         )
-        reply = await self._judge.ask(request)
+        try:
+            reply = await self._judge.ask(request)
+        except (JudgeError, JudgeUnavailable) as error:
+            self.lost[key or task.value] = taken_usage(error)
+            raise
         self.replies[key or task.value] = reply
         if not isinstance(reply.output, expected):
             raise JudgeError(f"the reply to {task} is a {type(reply.output).__name__}", kind="format")

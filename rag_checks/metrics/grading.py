@@ -40,12 +40,14 @@ async def grade_case(
     excuses = [_excuse(metric, case) for metric in metrics]
     applicable = [metric for metric, excuse in zip(metrics, excuses, strict=True) if excuse is None]
     replies: dict[str, JudgeReply] = {}
+    spent: dict[str, Usage] = {}
     graded: list[_Settled] = []
     if applicable:
         exam = Exam(case, judge, {ask for metric in applicable for ask in metric.asks}, repeat=repeat)
         graded = await _grade_all(exam, applicable)
         replies = exam.replies
-    usage = _booked(applicable, replies)
+        spent = exam.lost | {key: reply.usage for key, reply in replies.items()}
+    usage = _booked(applicable, spent)
     outcomes = iter(graded)
     scores = []
     for metric, excuse in zip(metrics, excuses, strict=True):
@@ -111,14 +113,14 @@ def _judge_failed(exam: Exam, error: JudgeError | JudgeUnavailable) -> Outcome:
     return Outcome(None, reason, evidence)
 
 
-def _booked(metrics: Sequence[Metric], replies: Mapping[str, JudgeReply]) -> dict[str, Usage]:
-    """Usage by metric name: each reply's on the first metric, in registry order, that wanted it."""
+def _booked(metrics: Sequence[Metric], spent: Mapping[str, Usage]) -> dict[str, Usage]:
+    """Usage by metric name: each judgement's on the first metric, in registry order, that wanted it."""
     order = {name: place for place, name in enumerate(REGISTRY)}
     by_order = sorted(metrics, key=lambda metric: order.get(metric.name, len(order)))
     booked: dict[str, Usage] = {}
-    for key, reply in replies.items():
+    for key, usage in spent.items():
         payer = next(metric.name for metric in by_order if key in metric.reads)
-        booked[payer] = booked.get(payer, Usage()) + reply.usage
+        booked[payer] = booked.get(payer, Usage()) + usage
     return booked
 
 
