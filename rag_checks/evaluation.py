@@ -129,6 +129,14 @@ def fitting(metrics: Sequence[Metric], case: Case) -> list[Metric]:
     return [metric for metric in metrics if metric.judged or case.source != "canary"]
 
 
+def cases_at_once(slots: int) -> int:
+    """Cases to keep in progress so that a judge with this many calls in flight never waits for one.
+
+    A case has one or two calls ready, and none while its answer is asked for or its scores are stored.
+    """
+    return slots + (slots + 1) // 2
+
+
 class _Work:
     """One case at a time: ask, grade, keep; and notice outages."""
 

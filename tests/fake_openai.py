@@ -286,6 +286,7 @@ class FakeOpenAI:
             state.in_flight -= 1
 
     async def _chat(self, state: State, body: dict[str, Any], receive, send) -> None:
+        begun = time.monotonic()
         data = data_of(body)
         seen = state.probes if data is None else state.requests
         number = len(seen)
@@ -296,9 +297,13 @@ class FakeOpenAI:
             mode = state.probe_faults[number] if number < len(state.probe_faults) else None
         else:
             mode = state.faults(number, body)
+        rejected = _rejected(state, body)
+        plain = not rejected and mode not in _ERRORS and mode not in _ODD_REPLIES and mode != "timeout"
+        completion = self._completion(state, body, data, mode) if plain else {}
         if state.latency_s:
-            await asyncio.sleep(state.latency_s)
-        if rejected := _rejected(state, body):
+            # The reply is there `latency_s` after the request, whatever thinking it up has cost.
+            await asyncio.sleep(max(0.0, state.latency_s - (time.monotonic() - begun)))
+        if rejected:
             await _reply(send, 400, {"error": {"message": rejected, "type": "invalid_request_error"}})
         elif mode in _ERRORS:
             status, error, headers = _ERRORS[mode]
@@ -311,7 +316,7 @@ class FakeOpenAI:
             await _start(send, 200, headers)
             await send({"type": "http.response.body", "body": content})
         else:
-            await _reply(send, 200, self._completion(state, body, data, mode))
+            await _reply(send, 200, completion)
 
     def _completion(
         self, state: State, body: dict[str, Any], data: dict[str, Any] | None, mode: str | None

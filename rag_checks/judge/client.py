@@ -1,13 +1,12 @@
 """The judge behind any OpenAI-compatible endpoint.
 
-A question to the judge goes: cache → the same question under way → a free slot → what the endpoint can do
-(found once) → call with retries → validated output, or one repair → cache. How it can fail is in `failures`
+A question to the judge goes: cache → the same question under way → what the endpoint can do (found once) →
+a free slot → call with retries → validated output, or one repair → cache. How it can fail is in `failures`
 and `validate`.
 """
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
@@ -22,13 +21,13 @@ from rag_checks.judge.failures import Failure, Rule
 from rag_checks.judge.ladder import Capabilities, probe
 from rag_checks.judge.prompts import Prompts, prompts_of
 from rag_checks.judge.replies import reply_from_store, reply_key, stored_reply
-from rag_checks.judge.retry import Patience, persist
+from rag_checks.judge.retry import Deadline, Patience, persist
 from rag_checks.judge.schemas import reply_schema
 from rag_checks.judge.sessions import Session, Sessions
 from rag_checks.judge.spending import Spending
 from rag_checks.judge.splitting import estimate_tokens, merge, split_by_contexts
 from rag_checks.judge.transport import Endpoint
-from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache, taken_usage
+from rag_checks.protocols import JudgeReply, JudgeRequest, ReplyCache, Task, taken_usage
 from rag_checks.records import JudgeIdentity, Language, Usage
 from rag_checks.text import clean
 
@@ -36,6 +35,9 @@ Similarity = Callable[[Sequence[tuple[str, str]], Language], Awaitable[list[floa
 
 REPAIRED_FLAG = "repaired"
 _SHOWN_REPLY = 6000  # characters of a bad reply that the judge is shown when it is asked to repair it
+_RANKS = {Task.ANALYSE_ANSWER: 0, Task.ANALYSE_REFERENCE: 0}
+"""Judgements that others of the same case wait for go first."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -185,12 +187,11 @@ class OpenAIJudge:
         return reply.model_copy(update={"usage": Usage(cached=1)})
 
     async def _grade(self, session: Session, request: JudgeRequest, key: str) -> JudgeReply:
-        async with session.gate:
-            self._check_alive()
-            if self._capabilities is None:
-                await session.probing.run("", partial(self._probe, session))
-            async with self._budgeted(request):
-                reply = await self._judged(session, request)
+        self._check_alive()
+        if self._capabilities is None:
+            await session.probing.run("", partial(self._probe, session))
+        async with self._budgeted(request):
+            reply = await self._judged(session, request)
         self._identity = reply.identity
         if self._cache is not None:
             self._cache.put(key, stored_reply(reply))
@@ -214,7 +215,7 @@ class OpenAIJudge:
         self, session: Session, request: JudgeRequest, paid: list[Completion]
     ) -> JudgeReply:
         """The reply; every completion received is added to `paid`."""
-        ask = partial(self._complete, session, request, time.monotonic() + self._patience.deadline_s)
+        ask = partial(self._complete, session, request, Deadline(self._patience.deadline_s))
         done = await ask([], self._config.max_tokens)
         paid.append(done)
         usage = done.usage
@@ -246,7 +247,12 @@ class OpenAIJudge:
         ]
 
     async def _complete(
-        self, session: Session, request: JudgeRequest, deadline: float, more: list[dict[str, str]], room: int
+        self,
+        session: Session,
+        request: JudgeRequest,
+        deadline: Deadline,
+        more: list[dict[str, str]],
+        room: int,
     ) -> Completion:
         """One completion with `room` tokens for the reply, sending only what the endpoint takes.
 
@@ -259,7 +265,7 @@ class OpenAIJudge:
             told = None if able.structured_output == "json_schema" else schema
             messages = self._prompts.messages(request, told) + more
             body = {"messages": messages} | able.fields(self._config, schema, room)
-            result = await self._chat(session, deadline, body)
+            result = await self._chat(session, deadline, _RANKS.get(request.task, 1), body)
             if isinstance(result, Completion):
                 return result
             narrower = able.without(result)
@@ -275,7 +281,7 @@ class OpenAIJudge:
             JudgeFatal: the endpoint refuses even the plainest request.
             JudgeUnavailable: it does not answer.
         """
-        ask = partial(self._chat, session, time.monotonic() + self._patience.deadline_s)
+        ask = partial(self._chat, session, Deadline(self._patience.deadline_s), 0)
         found = await probe(self._config, ask)
         if isinstance(found, Capabilities):
             self._capabilities = found
@@ -290,15 +296,19 @@ class OpenAIJudge:
             message = f"the judge endpoint refuses even a one-line request: {message}"
         raise self._error(replace(found, rule=Rule.FATAL, message=message))
 
-    async def _chat(self, session: Session, deadline: float, body: dict[str, Any]) -> Completion | Failure:
-        """One chat completion with retries; what it cost is counted."""
+    async def _chat(
+        self, session: Session, deadline: Deadline, rank: int, body: dict[str, Any]
+    ) -> Completion | Failure:
+        """One chat completion with retries, which keep their slot; what it cost is counted."""
 
         async def attempt(timeout_s: float) -> Completion | Failure:
             request = {"model": self._config.model} | body
             reply = await session.transport.post("/chat/completions", request, timeout_s=timeout_s)
             return reply if isinstance(reply, Failure) else Completion.of(reply)
 
-        done = await persist(attempt, self._patience, deadline=deadline)
+        async with session.slots.one(rank):
+            self._check_alive()
+            done = await persist(attempt, self._patience, deadline=deadline.at())
         if isinstance(done, Completion):
             self._usage += done.usage
         return done
@@ -307,9 +317,9 @@ class OpenAIJudge:
         session = self._sessions.current()
         body = {"model": self._config.embedding_model, "input": texts}
         url = f"{self._endpoint.embedding_base_url}/embeddings"
-        async with session.gate:
+        async with session.slots.one(1):
             self._check_alive()
-            deadline = time.monotonic() + self._patience.deadline_s
+            deadline = Deadline(self._patience.deadline_s).at()
             post = partial(session.transport.post, url, body)
             reply = await persist(lambda limit: post(timeout_s=limit), self._patience, deadline=deadline)
         if isinstance(reply, Failure):

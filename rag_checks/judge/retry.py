@@ -27,6 +27,20 @@ class Patience:
     first_wait_s: float = 0.5
 
 
+class Deadline:
+    """A time limit that begins when it is first looked at: waiting for a free slot uses none of it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._at: float | None = None
+
+    def at(self) -> float:
+        """`time.monotonic()` at which to give up."""
+        if self._at is None:
+            self._at = time.monotonic() + self._seconds
+        return self._at
+
+
 async def persist(
     attempt: Callable[[float], Awaitable[T | Failure]], patience: Patience, *, deadline: float
 ) -> T | Failure:

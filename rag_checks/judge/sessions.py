@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rag_checks.judge.replies import SingleFlight
+from rag_checks.judge.slots import Slots
 from rag_checks.judge.transport import Endpoint, Transport
 from rag_checks.protocols import JudgeReply
 
@@ -13,7 +14,7 @@ class Session:
     """The judge in one event loop."""
 
     transport: Transport
-    gate: asyncio.Semaphore
+    slots: Slots
     flights: SingleFlight[JudgeReply] = field(default_factory=SingleFlight)
     probing: SingleFlight[None] = field(default_factory=SingleFlight)
 
@@ -40,7 +41,7 @@ class Sessions:
             # A loop that ended without closing the judge cannot close its connections any more; forgetting
             # them closes their sockets.
             self._open = {known: kept for known, kept in self._open.items() if not known.is_closed()}
-            session = Session(Transport(self._endpoint), asyncio.Semaphore(self._concurrency))
+            session = Session(Transport(self._endpoint), Slots(self._concurrency))
             self._open[loop] = session
         return session
 

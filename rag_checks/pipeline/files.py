@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_checks import metrics as metric_registry
 from rag_checks.errors import PermanentError, TransientError
-from rag_checks.evaluation import evaluate, not_graded
+from rag_checks.evaluation import cases_at_once, evaluate, not_graded
 from rag_checks.judge import open_judge
 from rag_checks.judge.agreement import Agreement, agreement, agreement_note
 from rag_checks.metrics.catalogue import known_metrics
@@ -186,7 +186,7 @@ async def _grade(
                 bot=None,
                 sink=memory,
                 scored={},
-                concurrency=config.concurrency if isinstance(config, OpenAIJudge) else 1,
+                concurrency=cases_at_once(config.concurrency) if isinstance(config, OpenAIJudge) else 1,
                 deadline_s=24 * 3600,
                 progress=progress,
             )

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rag_checks.errors import MissingSecret, PermanentError, TransientError
-from rag_checks.evaluation import Outcome, evaluate, fitting, not_graded
+from rag_checks.evaluation import Outcome, cases_at_once, evaluate, fitting, not_graded
 from rag_checks.intake.redact import placeholders
 from rag_checks.judge import open_judge
 from rag_checks.judge.spending import Spending
@@ -65,7 +65,9 @@ async def _evaluate(
             bot=bot,
             sink=store,
             scored=_finished(scores, wanted, judge.identity),
-            concurrency=monitor.judge.concurrency if isinstance(monitor.judge, OpenAIJudge) else 8,
+            concurrency=cases_at_once(monitor.judge.concurrency)
+            if isinstance(monitor.judge, OpenAIJudge)
+            else 8,
             deadline_s=monitor.run_deadline_minutes * 60,
             occasion=stored_run(store, eval_run_id).night.toordinal(),
             progress=progress,
