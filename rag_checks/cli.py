@@ -9,7 +9,7 @@ import json
 import sys
 import warnings
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,6 +97,11 @@ def _root(
     pass
 
 
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Ask for every judgement anew and keep none; scores stay.")
+]
+
+
 @app.command()
 def run(
     monitor: MonitorArgument,
@@ -113,6 +118,7 @@ def run(
         bool,
         typer.Option("--dry-run", help="Only estimate calls, tokens and cost; nothing is asked or stored."),
     ] = False,
+    no_cache: NoCacheOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run one night: sample, ask, grade, decide, report and tell. Works without Airflow."""
@@ -147,6 +153,7 @@ def run(
                 day,
                 backfill=backfill,
                 ask_bot=ask_bot,
+                use_cache=not no_cache,
                 wanted_alert="auto" if alert else "no",
                 step=step,
                 progress=step.count,
@@ -211,6 +218,7 @@ def evaluate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only estimate calls and tokens; nothing is asked.")
     ] = False,
+    no_cache: NoCacheOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Grade any file of questions and answers, and compare with people's labels."""
@@ -241,6 +249,7 @@ def evaluate(
             judge_name=judge,
             limit=limit,
             output=output,
+            use_cache=not no_cache,
             progress=step.count,
         )
     if as_json:
@@ -371,6 +380,19 @@ def db_status() -> None:
     fix = "install the version that wrote it" if newer else "run: rag-checks db upgrade"
     out.print(f"schema {have or 'empty'}, this version needs {want}" + ("" if have == want else f"; {fix}"))
     raise typer.Exit(0 if have == want else EXIT_FIX)
+
+
+@db_app.command("purge-replies")
+def db_purge_replies(
+    older_than_days: Annotated[int, typer.Option(min=0, help="Replies kept longer than this are deleted.")],
+) -> None:
+    """Delete old replies of judges; what needs them again is paid again. Scores and evidence stay."""
+    from rag_checks.settings import Settings  # noqa: PLC0415
+    from rag_checks.store import Store  # noqa: PLC0415
+
+    with Store.open(Settings.from_env().store_url) as store:
+        gone = store.purge_replies(datetime.now(UTC) - timedelta(days=older_than_days))
+    out.print(f"{gone} replies deleted")
 
 
 @demo_app.command("history")

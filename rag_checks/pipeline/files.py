@@ -98,6 +98,7 @@ def evaluate_file(
     judge_name: str = "offline",
     limit: int | None = None,
     output: Path | None = None,
+    use_cache: bool = True,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> FileResult:
     """Grade every row that can be read; rows that cannot are named in `problems`.
@@ -112,6 +113,7 @@ def evaluate_file(
         judge_name: `offline`, or a model at OPENAI_BASE_URL (its replies are cached in the store).
         limit: only the first rows that can be read.
         output: JSONL file for the scores, one a line, with line, item_id and label of its row.
+        use_cache: False asks for every judgement anew and keeps none.
         progress: told (done, total).
 
     Returns:
@@ -131,7 +133,7 @@ def evaluate_file(
         _check_writable(output)
     memory = _Memory()
     config = OfflineJudge() if judge_name == "offline" else OpenAIJudge(kind="openai", model=judge_name)
-    judge, error = asyncio.run(_grade(path, table.cases, wanted, config, memory, progress))
+    judge, error = asyncio.run(_grade(path, table.cases, wanted, config, memory, use_cache, progress))
     if error is not None:
         if not any(score.status is ScoreStatus.OK and score.judge for score in memory.scores):
             raise error
@@ -171,10 +173,11 @@ async def _grade(
     wanted: Sequence[metric_registry.Metric],
     config: OfflineJudge | OpenAIJudge,
     memory: _Memory,
+    use_cache: bool,
     progress: Callable[[int, int], None],
 ) -> tuple[JudgeIdentity, PermanentError | TransientError | None]:
     """Grade into `memory`; who graded, and why grading ended early if it did."""
-    store = _open_store() if isinstance(config, OpenAIJudge) else None
+    store = _open_store() if use_cache and isinstance(config, OpenAIJudge) else None
     try:
         judge = open_judge(config, cache=store.reply_cache() if store else None)
         try:

@@ -27,15 +27,18 @@ def evaluate_shard(
     eval_run_id: str,
     shard: int | None = None,
     *,
+    use_cache: bool = True,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Outcome:
     """Grade one shard of a planned run (None: all); what is graded already is left alone.
+
+    Without the cache every judgement is asked for anew, and none is kept.
 
     Raises JudgeFatal, JudgeUnavailable or StoreUnavailable after keeping all that was done.
     """
     with Store.open(settings.store_url) as store:
         try:
-            return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, progress))
+            return asyncio.run(_evaluate(monitor, store, eval_run_id, shard, use_cache, progress))
         except (PermanentError, TransientError) as error:
             told = located(error, monitor) if isinstance(error, MissingSecret) else error
             run = stored_run(store, eval_run_id)
@@ -44,14 +47,19 @@ def evaluate_shard(
 
 
 async def _evaluate(
-    monitor: Monitor, store: Store, eval_run_id: str, shard: int | None, progress: Callable[[int, int], None]
+    monitor: Monitor,
+    store: Store,
+    eval_run_id: str,
+    shard: int | None,
+    use_cache: bool,
+    progress: Callable[[int, int], None],
 ) -> Outcome:
     cases = store.cases(eval_run_id, shard=shard)
     scores = store.scores(eval_run_id)
     judge = open_judge(
         monitor.judge,
         directory=monitor.directory,
-        cache=store.reply_cache(),
+        cache=store.reply_cache() if use_cache else None,
         spending=_spending(monitor, cases, scores, planned=len(store.cases(eval_run_id))),
     )
     bot = open_masked_bot(monitor)

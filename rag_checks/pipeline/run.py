@@ -41,6 +41,7 @@ def run_night(
     backfill: bool = False,
     ask_bot: bool = True,
     with_report: bool = True,
+    use_cache: bool = True,
     wanted_alert: Literal["auto", "yes", "no"] = "auto",
     now: datetime | None = None,
     step: Callable[[str], None] = lambda _text: None,
@@ -57,7 +58,7 @@ def run_night(
         SourceError, StoreUnavailable and other errors of ours: the night ended there.
     """
     now = now or datetime.now(UTC)
-    options = _Options(backfill, ask_bot, with_report, wanted_alert, now)
+    options = _Options(backfill, ask_bot, with_report, use_cache, wanted_alert, now)
     try:
         return _night(monitor, settings, night, options, step, progress)
     except (SlackUnavailable, SlackRejected, DeliveryUncertain):
@@ -77,6 +78,7 @@ class _Options:
     backfill: bool
     ask_bot: bool
     with_report: bool
+    use_cache: bool
     wanted_alert: Literal["auto", "yes", "no"]
     now: datetime
 
@@ -95,7 +97,7 @@ def _night(
     step(f"grading {plan.counts.get('sampled', 0)} logged turns and {plan.counts['golden']} golden items")
     outage: JudgeFatal | JudgeUnavailable | None = None
     try:
-        evaluate_shard(monitor, settings, plan.eval_run_id, progress=progress)
+        evaluate_shard(monitor, settings, plan.eval_run_id, use_cache=options.use_cache, progress=progress)
     except (JudgeFatal, JudgeUnavailable) as error:
         # It is noted on the run too; reconcile records every case it left ungraded.
         outage = error
