@@ -1,8 +1,9 @@
 # Sourced: database and secrets of this checkout's Airflow.
 
-# SQLite's own 5 s of waiting for another writer are too few on a busy machine: `airflow backfill create`
-# failed with "database is locked" beside a scheduler at work.
-export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=sqlite:///$AIRFLOW_HOME/airflow.db?timeout=60
+# Never a database that the user's own environment names. SQLite's own 5 s of waiting for another writer are
+# too few on a busy machine.
+export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=${SMOKE_DATABASE:-sqlite:///$AIRFLOW_HOME/airflow.db?timeout=60}
+export AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC=${SMOKE_DATABASE_ASYNC:-sqlite+aiosqlite:///$AIRFLOW_HOME/airflow.db?timeout=60}
 
 # Made once, readable by its owner only. Airflow's own default key for signing logins is too short for the
 # algorithm it uses.
