@@ -106,7 +106,7 @@ async def evaluate(
 
 
 def in_order(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Golden cases and canaries by id, and production cases so that any beginning holds all strata alike.
+    """Golden cases, then canaries, by id; and production cases so that any beginning holds all strata alike.
 
     Case k of n of a stratum, by the hash of its id, stands at (k + 1/2) / n: when a budget or a deadline cuts
     the list, no stratum is cut more than another.
@@ -119,7 +119,8 @@ def in_order(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
     for group in by_stratum.values():
         group.sort(key=lambda case: content_hash(case.case_id))
         places |= {case.case_id: (place + 0.5) / len(group) for place, case in enumerate(group)}
-    first = sorted((case for case in cases if case.source != "production"), key=lambda case: case.case_id)
+    asked = (case for case in cases if case.source != "production")
+    first = sorted(asked, key=lambda case: (case.source != "golden", case.case_id))
     sampled = [case for group in by_stratum.values() for case in group]
     return first, sorted(sampled, key=lambda case: (places[case.case_id], case.case_id))
 

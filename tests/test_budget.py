@@ -167,9 +167,14 @@ def test_any_beginning_of_the_order_holds_every_stratum_in_proportion(entries: l
         for stratum, number in entries
     ]
     golden = [case.model_copy(update={"source": "golden"}) for case in cases[:3]]
-    first, ordered = in_order([*cases, *golden])
-    assert (first, ordered) == in_order([*golden, *reversed(cases)])
-    assert first == sorted(golden, key=lambda case: case.case_id)
+    canaries = [
+        case.model_copy(update={"source": "canary", "case_id": f"canary:{case.case_id}"})
+        for case in cases[:2]
+    ]
+    first, ordered = in_order([*cases, *canaries, *golden])
+    assert (first, ordered) == in_order([*golden, *canaries, *reversed(cases)])
+    assert [case.source for case in first] == ["golden"] * len(golden) + ["canary"] * len(canaries)
+    assert first[: len(golden)] == sorted(golden, key=lambda case: case.case_id)
     assert len(ordered) == len(cases)
     sizes = Counter(case.stratum for case in cases)
     for cut in range(len(ordered) + 1):
